@@ -1,0 +1,1 @@
+//! Flink's streaming SQL as a plugin for Apache DataFusion.

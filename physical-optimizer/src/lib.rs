@@ -1,0 +1,1 @@
+//! The rule that turns DataFusion's physical plans into streaming plans.

@@ -1,0 +1,1 @@
+//! Runs sqllogictest suites with change kinds against a streaming session.

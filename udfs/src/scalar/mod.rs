@@ -1,0 +1,1 @@
+//! Flink's scalar functions, one a file.

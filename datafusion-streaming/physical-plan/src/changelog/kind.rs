@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use arrow::array::BooleanArray;
+use arrow::array::{Array, BooleanArray};
 use arrow::buffer::ScalarBuffer;
 
 /// How a row changes the table that a changelog describes. The numbers are Flink's.

@@ -1,1 +1,16 @@
-//! Benchmarks of datafusion-streaming.
+//! Benchmarks of datafusion-streaming, and the rows that they run on.
+//!
+//! The rows are those of the Flink jobs that serve as the baseline: the same generator, so that the
+//! same query answers the same on both sides. Every row follows from its event number alone.
+//!
+//! | module | rows |
+//! |---|---|
+//! | [`kv`] | key, two numbers, a string, a time |
+//! | [`nexmark`] | persons, auctions and bids |
+
+mod blocks;
+pub mod kv;
+pub mod nexmark;
+mod random;
+
+pub use blocks::{Block, Events, blocks};

@@ -27,6 +27,9 @@
 //! [`Runner`] runs a file in a [`Mode`]; whoever has sessions of their own to test implements
 //! [`Engine`] and [`Session`].
 
+pub mod cli;
+#[cfg(test)]
+mod echo;
 pub mod format;
 mod mode;
 mod pending;

@@ -104,6 +104,11 @@ impl Pending {
         Ok(contradictions)
     }
 
+    /// The files of which something is listed, as the list names them.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.entries.keys().map(PathBuf::as_path)
+    }
+
     /// The number of entries in a mode.
     pub fn count(&self, mode: Mode) -> usize {
         self.entries.values().flat_map(BTreeMap::values).filter(|entry| entry.modes.contains(&mode)).count()

@@ -1,0 +1,21 @@
+//! The connector `filesystem`: tables over files, local or in an object store.
+//!
+//! ```text
+//! 'connector' = 'filesystem', 'path' = 'data/orders', 'format' = 'json', 'source.monitor-interval' = '10 s'
+//! ```
+//!
+//! - [`FileLocation`]: where the files are, resolved from the option `path`;
+//! - [`FilesystemReader`]: their records as batches of changes, from any position on;
+//! - [`FilesystemWriter`]: the way back.
+
+mod input;
+mod location;
+mod options;
+mod position;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+pub use location::FileLocation;
+pub use options::FilesystemOptions;
+pub use reader::FilesystemReader;

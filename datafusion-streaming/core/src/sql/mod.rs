@@ -1,0 +1,44 @@
+//! The text side of Flink SQL: from a script to statements that DataFusion's planner understands.
+//!
+//! ```text
+//! script ── tokens ── parser + dialect ── rewrite ──> Vec<ParsedStatement>
+//! ```
+//!
+//! [`parse`] does all of it. Flink's DDL and session statements become [`Statement`]s of their own; queries and
+//! INSERTs stay sqlparser's AST, in which what Flink means differently has been spelled out for DataFusion
+//! ([`rewrite`]). To plan them, the session needs these settings:
+//!
+//! | setting | value | why |
+//! |---|---|---|
+//! | `sql_parser.enable_ident_normalization` | `false` | names are case-sensitive |
+//! | `sql_parser.parse_float_as_decimal` | `true` | `1.5` is a DECIMAL |
+//! | `sql_parser.default_null_ordering` | `nulls_min` | NULL is the smallest value |
+//! | `sql_parser.map_string_types_to_utf8view` | `false` | strings are `Utf8` |
+//! | `sql_parser.enable_subquery_sort_elimination` | `false` | a rewritten query may sort in a subquery |
+//! | type planner | [`FlinkTypePlanner`] | types are Flink's |
+
+mod create_table;
+mod dialect;
+mod durations;
+mod functions;
+mod hints;
+mod literals;
+mod parser;
+pub mod rewrite;
+mod statement;
+mod table_argument;
+mod tokens;
+mod types;
+
+#[cfg(test)]
+mod tests;
+
+pub use create_table::{Column, CreateTable, LikeClause, WatermarkDefinition};
+pub use dialect::FlinkDialect;
+pub use durations::parse_duration;
+pub use hints::Hint;
+pub use literals::INTERVAL_FUNCTION;
+pub use parser::parse;
+pub use statement::{CreateView, ExplainDetail, ParsedStatement, Show, Statement};
+pub use table_argument::{TableArgument, descriptor_columns};
+pub use types::{FLINK_TYPE_KEY, FlinkType, FlinkTypePlanner, LTZ_TIME_ZONE, MAX_LENGTH, RowField, TypeKind};

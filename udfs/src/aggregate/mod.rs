@@ -15,6 +15,33 @@
 //! [`AggregateState::fold`] returns the *before* and *after* values as one array, from which the
 //! group aggregation makes Flink's per-record changelog without touching a row again.
 
+mod accumulator;
+mod arithmetic;
+mod avg;
+mod cells;
+mod column;
+mod count;
+mod extremes;
+mod members;
+mod min_max;
+mod multiset;
+mod registry;
+mod signature;
 mod state;
+mod string_extreme;
+mod sum;
+mod sum0;
+mod text;
+mod udf;
 
+#[cfg(test)]
+mod tests;
+
+pub use avg::Avg;
+pub use count::Count;
+pub use min_max::{Max, Min};
+pub use registry::{flink_aggregates, streaming_aggregate_of};
 pub use state::{AggregateArgs, AggregateState, Fate, Fold, OutputLayout, Rows, StreamingAggregate};
+pub use sum::Sum;
+pub use sum0::Sum0;
+pub use udf::FlinkAggregateUdf;

@@ -55,7 +55,7 @@ pub struct Fold<'a> {
 ///
 /// A slot that is not in use is *clear*: as if no row had ever been folded into it. Slots beyond
 /// [`AggregateState::grow`] must not be passed.
-pub trait AggregateState: Send + Debug {
+pub trait AggregateState: Send + Sync + Debug {
     /// Makes room for slots `0..slots`; new slots are clear. Never shrinks.
     fn grow(&mut self, slots: usize);
 

@@ -1,0 +1,61 @@
+//! Flink's names of Arrow types.
+
+use arrow::datatypes::{DataType, Field, TimeUnit};
+
+/// The key of the field metadata that holds a column's exact Flink type where Arrow cannot tell it:
+/// `CHAR(3)`, `TIMESTAMP(1)`, `MULTISET<STRING>`.
+pub const FLINK_TYPE: &str = "flink.type";
+
+/// The Flink type of a column with its nullability, as `TYPEOF` shows it: `BIGINT NOT NULL`.
+pub fn field_type_name(field: &Field) -> String {
+    let name = match field.metadata().get(FLINK_TYPE) {
+        Some(name) => name.trim_end_matches(" NOT NULL").to_owned(),
+        None => type_name(field.data_type()),
+    };
+    if field.is_nullable() || *field.data_type() == DataType::Null { name } else { name + " NOT NULL" }
+}
+
+/// The Flink type that an Arrow type stands for, in Flink's words. Types that Flink has not keep
+/// Arrow's name.
+pub fn type_name(data_type: &DataType) -> String {
+    let digits = |unit: &TimeUnit| match unit {
+        TimeUnit::Second => 0,
+        TimeUnit::Millisecond => 3,
+        TimeUnit::Microsecond => 6,
+        TimeUnit::Nanosecond => 9,
+    };
+    match data_type {
+        DataType::Null => "NULL".to_owned(),
+        DataType::Boolean => "BOOLEAN".to_owned(),
+        DataType::Int8 => "TINYINT".to_owned(),
+        DataType::Int16 => "SMALLINT".to_owned(),
+        DataType::Int32 => "INT".to_owned(),
+        DataType::Int64 => "BIGINT".to_owned(),
+        DataType::Float32 => "FLOAT".to_owned(),
+        DataType::Float64 => "DOUBLE".to_owned(),
+        DataType::Decimal128(precision, scale) => format!("DECIMAL({precision}, {scale})"),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "STRING".to_owned(),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => "BYTES".to_owned(),
+        DataType::FixedSizeBinary(length) => format!("BINARY({length})"),
+        DataType::Date32 => "DATE".to_owned(),
+        DataType::Time32(unit) | DataType::Time64(unit) => format!("TIME({})", digits(unit)),
+        DataType::Timestamp(unit, None) => format!("TIMESTAMP({})", digits(unit)),
+        DataType::Timestamp(unit, Some(_)) => format!("TIMESTAMP_LTZ({})", digits(unit)),
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            format!("ARRAY<{}>", field_type_name(item))
+        }
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) if fields.len() == 2 => {
+                format!("MAP<{}, {}>", field_type_name(&fields[0]), field_type_name(&fields[1]))
+            }
+            other => format!("MAP<{other}>"),
+        },
+        DataType::Struct(fields) => {
+            let fields: Vec<_> =
+                fields.iter().map(|field| format!("`{}` {}", field.name(), field_type_name(field))).collect();
+            format!("ROW<{}>", fields.join(", "))
+        }
+        DataType::Dictionary(_, values) => type_name(values),
+        other => other.to_string(),
+    }
+}

@@ -72,6 +72,12 @@ impl RowKinds {
         RowKinds(ScalarBuffer::from(vec![kind as u8; len]))
     }
 
+    /// `pairs` times `-U`, `+U`.
+    pub fn update_pairs(pairs: usize) -> Self {
+        let pair = [RowKind::UpdateBefore as u8, RowKind::UpdateAfter as u8];
+        RowKinds(ScalarBuffer::from(pair.repeat(pairs)))
+    }
+
     /// The number of rows.
     #[inline]
     pub fn len(&self) -> usize {

@@ -1,0 +1,140 @@
+//! The options of the extension, part of a session's DataFusion configuration.
+
+use std::fmt;
+use std::str::FromStr;
+
+use datafusion_common::config::{ConfigExtension, ConfigField, ConfigOptions, Visit};
+use datafusion_common::{DataFusionError, Result, config_err, extensions_options, plan_err};
+
+use crate::time::LocalZone;
+
+extensions_options! {
+    /// Options of the streaming extension, under the prefix `streaming`. Flink's own keys, such as
+    /// `table.exec.state.ttl`, are mapped to these by `SET` in Flink SQL.
+    pub struct StreamingOptions {
+        /// Which queries stream: those over tables that are unbounded or change (`auto`), or all
+        /// (`streaming`).
+        pub runtime_mode: RuntimeMode, default = RuntimeMode::Auto
+        /// What the root of a plan yields. Set by the extension itself for the query at hand.
+        pub root: RootMode, default = RootMode::Rows
+        /// How long state that is not written is kept, in milliseconds; 0: for ever.
+        pub state_ttl: u64, default = 0
+        /// The session's time zone: a region, UTC or an offset.
+        pub local_time_zone: String, default = "UTC".to_string()
+        /// Whether rows are bundled before they are aggregated.
+        pub mini_batch: bool, default = false
+        /// The most rows of a bundle; 0: no limit.
+        pub mini_batch_size: u64, default = 0
+        /// The longest time that a row waits in a bundle, in milliseconds.
+        pub mini_batch_latency: u64, default = 0
+        /// Whether aggregations are split in a local and a global phase: `AUTO`, `ONE_PHASE` or
+        /// `TWO_PHASE`.
+        pub agg_phase_strategy: String, default = "AUTO".to_string()
+        /// Whether DISTINCT aggregations are split by the distinct value first.
+        pub distinct_agg_split: bool, default = false
+        /// The number of partitions of streaming operators; 0: DataFusion's `target_partitions`.
+        pub parallelism: usize, default = 0
+        /// How long a source may be silent before others stop waiting for its watermark, in
+        /// milliseconds; 0: for ever.
+        pub source_idle_timeout: u64, default = 0
+        /// What a client shows of a query: its `changelog` or the `table` at the end.
+        pub result_mode: ResultMode, default = ResultMode::Changelog
+        /// The folder that relative paths of filesystem tables start from; empty: the process's.
+        pub base_dir: String, default = String::new()
+    }
+}
+
+impl ConfigExtension for StreamingOptions {
+    const PREFIX: &'static str = "streaming";
+}
+
+impl StreamingOptions {
+    /// The options of a configuration; the defaults where the extension is not installed.
+    pub fn of(config: &ConfigOptions) -> StreamingOptions {
+        config.extensions.get::<StreamingOptions>().cloned().unwrap_or_default()
+    }
+
+    /// The session's time zone.
+    pub fn zone(&self) -> Result<LocalZone> {
+        LocalZone::parse(&self.local_time_zone)
+    }
+}
+
+/// Declares an option whose values are words.
+macro_rules! word_option {
+    ($(#[$doc:meta])* $name:ident { $($(#[$value_doc:meta])* $value:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub enum $name {
+            $($(#[$value_doc])* $value,)*
+        }
+
+        impl FromStr for $name {
+            type Err = DataFusionError;
+
+            fn from_str(text: &str) -> Result<Self> {
+                match text.to_ascii_lowercase().as_str() {
+                    $($word => Ok($name::$value),)*
+                    _ => plan_err!("'{text}' is not one of {}", [$($word),*].join(", ")),
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $($name::$value => $word,)*
+                })
+            }
+        }
+
+        impl ConfigField for $name {
+            fn visit<V: Visit>(&self, visitor: &mut V, key: &str, description: &'static str) {
+                visitor.some(key, self, description);
+            }
+
+            fn set(&mut self, key: &str, value: &str) -> Result<()> {
+                match value.parse() {
+                    Ok(value) => *self = value,
+                    Err(error) => return config_err!("{key}: {error}"),
+                }
+                Ok(())
+            }
+        }
+    };
+}
+
+word_option! {
+    /// Which queries stream.
+    RuntimeMode {
+        /// Those over tables that are unbounded or change.
+        #[default]
+        Auto = "auto",
+        /// All.
+        Streaming = "streaming",
+    }
+}
+
+word_option! {
+    /// What the root of a plan yields.
+    RootMode {
+        /// Plain rows: of a changing result over bounded tables, the final table.
+        #[default]
+        Rows = "rows",
+        /// The changelog, read through `execute_changelog`.
+        Changelog = "changelog",
+        /// Nothing: the plan is only shown.
+        Explain = "explain",
+    }
+}
+
+word_option! {
+    /// What a client shows of a query.
+    ResultMode {
+        /// Every change.
+        #[default]
+        Changelog = "changelog",
+        /// The table at the end.
+        Table = "table",
+    }
+}

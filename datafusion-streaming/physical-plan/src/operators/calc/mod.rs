@@ -1,0 +1,168 @@
+//! Projection and filter, on appends and changelogs alike.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::SchemaRef;
+use datafusion_common::Result;
+use datafusion_physical_expr::expressions::Column;
+use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+
+use crate::changelog::ChangelogBatch;
+use crate::runtime::{
+    Context, ElementStream, Operator, Output, StreamNode, StreamTask, StreamTraits, TimeAttribute,
+    TimeAttributeKind,
+};
+use crate::time::PROCTIME_FUNCTION;
+
+/// Flink's Calc: keeps the rows for which `filter` is true, and computes `projection` of them. Row
+/// kinds pass through: of an update, either half may be filtered out alone.
+#[derive(Debug, Clone)]
+pub struct CalcNode {
+    filter: Option<Arc<dyn PhysicalExpr>>,
+    projection: Option<Vec<Arc<dyn PhysicalExpr>>>,
+    schema: SchemaRef,
+}
+
+impl CalcNode {
+    /// A filter; `schema` is that of the input.
+    pub fn filter(filter: Arc<dyn PhysicalExpr>, schema: SchemaRef) -> Self {
+        CalcNode { filter: Some(filter), projection: None, schema }
+    }
+
+    /// A projection, which gives columns of the types in `schema`.
+    pub fn project(projection: Vec<Arc<dyn PhysicalExpr>>, schema: SchemaRef) -> Self {
+        CalcNode { filter: None, projection: Some(projection), schema }
+    }
+
+    /// A projection of the rows that a filter keeps.
+    pub fn filter_project(
+        filter: Arc<dyn PhysicalExpr>,
+        projection: Vec<Arc<dyn PhysicalExpr>>,
+        schema: SchemaRef,
+    ) -> Self {
+        CalcNode { filter: Some(filter), projection: Some(projection), schema }
+    }
+
+    /// A projection to input columns.
+    pub fn columns(columns: &[usize], input: &SchemaRef) -> Result<Self> {
+        let schema = Arc::new(input.project(columns)?);
+        let column = |column: &usize| {
+            Arc::new(Column::new(input.field(*column).name(), *column)) as Arc<dyn PhysicalExpr>
+        };
+        Ok(CalcNode::project(columns.iter().map(column).collect(), schema))
+    }
+
+    /// The filter, if that is all the node does.
+    pub fn filter_only(&self) -> Option<&Arc<dyn PhysicalExpr>> {
+        self.filter.as_ref().filter(|_| self.projection.is_none())
+    }
+
+    /// The operator of the node.
+    pub fn operator(&self) -> impl Operator + 'static {
+        Calc { node: self.clone() }
+    }
+}
+
+impl StreamNode for CalcNode {
+    fn name(&self) -> &'static str {
+        "Calc"
+    }
+
+    fn fmt_arguments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.projection {
+            None => f.write_str("select=[*]")?,
+            Some(projection) => {
+                let expressions = projection.iter().zip(self.schema.fields()).map(|(expression, field)| {
+                    match expression.downcast_ref::<Column>() {
+                        Some(column) if column.name() == field.name() => field.name().clone(),
+                        Some(column) => format!("{} AS {}", column.name(), field.name()),
+                        None => format!("{expression} AS {}", field.name()),
+                    }
+                });
+                write!(f, "select=[{}]", expressions.collect::<Vec<_>>().join(", "))?;
+            }
+        }
+        match &self.filter {
+            Some(filter) => write!(f, ", where=[{filter}]"),
+            None => Ok(()),
+        }
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn traits(&self, inputs: &[&StreamTraits]) -> Result<StreamTraits> {
+        let Some(projection) = &self.projection else { return Ok(inputs[0].clone()) };
+        let mut traits = inputs[0].project(|input| {
+            let is_input = |expression: &Arc<dyn PhysicalExpr>| {
+                expression.downcast_ref::<Column>().is_some_and(|column| column.index() == input)
+            };
+            let places = projection.iter().enumerate().filter(|(_, expression)| is_input(expression));
+            places.map(|(place, _)| place).collect()
+        });
+        for (column, expression) in projection.iter().enumerate() {
+            let function = expression.downcast_ref::<ScalarFunctionExpr>();
+            if function.is_some_and(|function| function.name() == PROCTIME_FUNCTION) {
+                traits.time_attributes.push(TimeAttribute { column, kind: TimeAttributeKind::Proctime });
+            }
+        }
+        Ok(traits)
+    }
+
+    /// A filter may keep the new half of an update and drop the old one, or the other way round:
+    /// without `-U` rows, what is filtered out would stay in the consumer's table.
+    fn needs_update_before(&self, _input: usize, output_needed: bool) -> bool {
+        output_needed || self.filter.is_some()
+    }
+
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        self.filter.iter().chain(self.projection.iter().flatten()).collect()
+    }
+
+    fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
+        task.run(Calc { node: self.clone() })
+    }
+}
+
+struct Calc {
+    node: CalcNode,
+}
+
+impl Operator for Calc {
+    fn process(
+        &mut self,
+        _port: usize,
+        changes: &ChangelogBatch,
+        _cx: &mut Context<'_>,
+        out: &mut Output,
+    ) -> Result<()> {
+        let kept = match &self.node.filter {
+            Some(filter) => {
+                let mask = filter.evaluate(changes.batch())?.into_array(changes.num_rows())?;
+                changes.filter(mask.as_boolean())?
+            }
+            None => changes.clone(),
+        };
+        if kept.num_rows() == 0 {
+            return Ok(());
+        }
+        let Some(projection) = &self.node.projection else {
+            out.data(kept);
+            return Ok(());
+        };
+        let rows = kept.num_rows();
+        let evaluate =
+            |expression: &Arc<dyn PhysicalExpr>| expression.evaluate(kept.batch())?.into_array(rows);
+        let columns = projection.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), columns, &options)?;
+        out.data(kept.with_batch(batch)?);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+//! The streaming operators, a folder each.
+//!
+//! | operator | what it does |
+//! |---|---|
+//! | [`calc`] | projection and filter |
+//! | [`exchange`] | rows to the partition of their key |
+//! | [`union`] | UNION ALL |
+//! | [`watermark_assigner`] | watermarks from a rowtime column |
+//! | [`window_tvf`] | TUMBLE, HOP, CUMULATE: rows to windows |
+//! | [`group_aggregate`] | GROUP BY with a per-record changelog |
+//! | [`window_aggregate`] | GROUP BY window_start, window_end |
+//! | [`to_changelog`] | the row kind as a column |
+//! | [`final_table`] | a changelog as the table that it ends with |
+//! | [`source`] | DataFusion plans as insert-only sources |
+
+pub mod aggregate;
+pub mod calc;
+pub mod exchange;
+pub mod final_table;
+pub mod group_aggregate;
+pub mod source;
+pub mod to_changelog;
+pub mod union;
+pub mod watermark_assigner;
+pub mod window_aggregate;
+pub mod window_tvf;
+
+#[cfg(test)]
+pub(crate) mod testing;

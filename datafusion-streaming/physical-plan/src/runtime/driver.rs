@@ -1,0 +1,287 @@
+//! What every operator needs and none does itself.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, BooleanArray};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::UInt16Type;
+use datafusion_common::{Result, internal_err};
+use datafusion_execution::memory_pool::MemoryReservation;
+
+use super::{
+    BarrierId, CheckpointCoordinator, Context, Flush, Operator, OperatorId, OperatorMetrics, Output,
+    StreamElement, SubtaskSnapshot, TableSnapshot,
+};
+use crate::state::StateTable;
+use crate::state::key_group::groups_of;
+use crate::time::{Merged, Watermark, WatermarkMerge};
+
+/// Drives one partition of an operator, without any IO: elements are put in, elements come out.
+///
+/// - The watermark of several inputs is their minimum; idle inputs do not count.
+/// - A barrier is aligned: an input that has sent it is blocked until all others have, too. Then
+///   the operator is flushed, its tables are copied, and the barrier goes on.
+/// - Output is cut at the batch size.
+/// - The memory of all tables is reserved after each call; over the limit is an error that names
+///   the operator.
+pub struct Driver {
+    operator: Box<dyn Operator>,
+    parts: DriverParts,
+    watermarks: WatermarkMerge,
+    ports: Vec<Port>,
+    output: Output,
+}
+
+/// What a driver is made of besides its operator.
+pub(super) struct DriverParts {
+    pub batch_size: usize,
+    pub metrics: OperatorMetrics,
+    pub reservation: MemoryReservation,
+    pub checkpoints: Option<Arc<CheckpointCoordinator>>,
+    pub id: OperatorId,
+    pub subtask: usize,
+    pub subtasks: usize,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Port {
+    barrier: Option<BarrierId>,
+    ended: bool,
+}
+
+impl Driver {
+    /// A driver for an operator with this many inputs, its state restored if there is anything to
+    /// restore.
+    pub(super) fn try_new(operator: Box<dyn Operator>, ports: usize, parts: DriverParts) -> Result<Self> {
+        let mut driver = Driver {
+            operator,
+            watermarks: WatermarkMerge::new(ports),
+            ports: vec![Port::default(); ports],
+            output: Output::new(parts.batch_size),
+            parts,
+        };
+        driver.restore()?;
+        Ok(driver)
+    }
+
+    /// A driver outside any plan, for tests and benchmarks: unlimited memory, no checkpoints.
+    pub fn detached(operator: Box<dyn Operator>, ports: usize, batch_size: usize) -> Result<Self> {
+        use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
+        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+        let parts = DriverParts {
+            batch_size,
+            metrics: OperatorMetrics::detached(),
+            reservation: MemoryConsumer::new("detached").register(&pool),
+            checkpoints: None,
+            id: OperatorId { position: 0, name: "detached".to_string() },
+            subtask: 0,
+            subtasks: 1,
+        };
+        Driver::try_new(operator, ports, parts)
+    }
+
+    /// Whether an input must wait because it is ahead with a barrier.
+    pub fn is_blocked(&self, port: usize) -> bool {
+        self.ports[port].barrier.is_some()
+    }
+
+    /// The next element of the output.
+    pub fn pop(&mut self) -> Option<StreamElement> {
+        self.output.pop()
+    }
+
+    /// Whether all inputs have ended.
+    pub fn is_finished(&self) -> bool {
+        self.ports.iter().all(|port| port.ended)
+    }
+
+    /// The processing time at which [`Driver::fire_timer`] is to be called.
+    pub fn next_timer(&self) -> Option<i64> {
+        self.operator.next_timer()
+    }
+
+    /// The operator's metrics.
+    pub fn metrics(&self) -> &OperatorMetrics {
+        &self.parts.metrics
+    }
+
+    /// The snapshots of the operator's tables, as a checkpoint takes them.
+    pub fn snapshot(&mut self) -> Result<SubtaskSnapshot> {
+        let watermark = self.watermarks.current().0;
+        let tables =
+            self.operator.tables().into_iter().map(|table| table.snapshot()).collect::<Result<_>>()?;
+        Ok(SubtaskSnapshot { watermark, tables })
+    }
+
+    /// An element of an input, at a processing time.
+    pub fn input(&mut self, port: usize, element: StreamElement, now: i64) -> Result<()> {
+        let metrics = self.parts.metrics.clone();
+        let _timer = metrics.baseline.elapsed_compute().timer();
+        self.fire_due_timer(now)?;
+        match element {
+            StreamElement::Data(changes) => {
+                self.watermarks.set_active(port);
+                metrics.input_rows.add(changes.num_rows());
+                let mut cx = self.context(now, &metrics);
+                self.operator.process(port, &changes, &mut cx, &mut self.output)?;
+                self.account()
+            }
+            StreamElement::Watermark(watermark) => match self.watermarks.update(port, watermark) {
+                Merged::Advanced(watermark) => self.advance(watermark, now),
+                Merged::Unchanged | Merged::Idle => Ok(()),
+            },
+            StreamElement::Idle => match self.watermarks.set_idle(port) {
+                Merged::Advanced(watermark) => self.advance(watermark, now),
+                Merged::Idle => {
+                    self.output.idle();
+                    Ok(())
+                }
+                Merged::Unchanged => Ok(()),
+            },
+            StreamElement::Barrier(barrier) => {
+                self.ports[port].barrier = Some(barrier);
+                self.align(now)
+            }
+        }
+    }
+
+    /// An input has ended.
+    pub fn end(&mut self, port: usize, now: i64) -> Result<()> {
+        self.ports[port].ended = true;
+        if let Merged::Advanced(watermark) = self.watermarks.update(port, Watermark::MAX) {
+            self.advance(watermark, now)?;
+        }
+        self.align(now)?;
+        if !self.is_finished() {
+            return Ok(());
+        }
+        self.flush(Flush::End, now)?;
+        if let Some(checkpoints) = self.parts.checkpoints.clone() {
+            let snapshot = self.snapshot()?;
+            checkpoints.finish(&self.parts.id, self.parts.subtask, snapshot);
+        }
+        Ok(())
+    }
+
+    /// Calls the operator's timer if it is due.
+    pub fn fire_timer(&mut self, now: i64) -> Result<()> {
+        let metrics = self.parts.metrics.clone();
+        let _timer = metrics.baseline.elapsed_compute().timer();
+        self.fire_due_timer(now)
+    }
+
+    fn fire_due_timer(&mut self, now: i64) -> Result<()> {
+        while self.operator.next_timer().is_some_and(|timer| timer <= now) {
+            let metrics = self.parts.metrics.clone();
+            let before = self.operator.next_timer();
+            let mut cx = self.context(now, &metrics);
+            self.operator.on_timer(&mut cx, &mut self.output)?;
+            self.account()?;
+            if self.operator.next_timer() == before {
+                return internal_err!("{} did not move its timer on", self.parts.id);
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, watermark: Watermark, now: i64) -> Result<()> {
+        let metrics = self.parts.metrics.clone();
+        metrics.watermark.set(usize::try_from(watermark.0).unwrap_or(0));
+        let mut cx = self.context(now, &metrics);
+        self.operator.on_watermark(watermark, &mut cx, &mut self.output)?;
+        self.account()
+    }
+
+    fn flush(&mut self, why: Flush, now: i64) -> Result<()> {
+        let metrics = self.parts.metrics.clone();
+        let mut cx = self.context(now, &metrics);
+        self.operator.flush(why, &mut cx, &mut self.output)?;
+        self.account()
+    }
+
+    /// Takes the snapshot and passes the barrier on, once all inputs have sent it.
+    fn align(&mut self, now: i64) -> Result<()> {
+        let Some(barrier) = self.ports.iter().filter_map(|port| port.barrier).max() else { return Ok(()) };
+        if !self.ports.iter().all(|port| port.ended || port.barrier.is_some()) {
+            return Ok(());
+        }
+        self.flush(Flush::Barrier, now)?;
+        if let Some(checkpoints) = self.parts.checkpoints.clone() {
+            let snapshot = self.snapshot()?;
+            checkpoints.acknowledge(barrier, &self.parts.id, self.parts.subtask, snapshot);
+        }
+        self.output.barrier(barrier);
+        for port in &mut self.ports {
+            port.barrier = None;
+        }
+        Ok(())
+    }
+
+    fn context<'a>(&self, now: i64, metrics: &'a OperatorMetrics) -> Context<'a> {
+        Context { processing_time: now, watermark: self.watermarks.current(), metrics }
+    }
+
+    /// Reserves the memory of the operator's tables.
+    fn account(&mut self) -> Result<()> {
+        let bytes = self.operator.tables().into_iter().map(|table| table.memory_size()).sum();
+        self.parts.metrics.state_bytes.set(bytes);
+        self.parts.reservation.try_resize(bytes)
+    }
+
+    fn restore(&mut self) -> Result<()> {
+        let Some(checkpoints) = self.parts.checkpoints.clone() else { return Ok(()) };
+        let Some(snapshots) = checkpoints.restored(&self.parts.id) else { return Ok(()) };
+        let watermark = snapshots.values().map(|snapshot| snapshot.watermark).min().unwrap_or(i64::MIN);
+        for port in 0..self.ports.len() {
+            self.watermarks.update(port, Watermark(watermark));
+        }
+        for table in self.operator.tables() {
+            restore_table(table, snapshots, self.parts.subtask, self.parts.subtasks)?;
+        }
+        self.account()
+    }
+}
+
+/// Gives a table its share of the snapshots of all subtasks: of a keyed table the rows of its key
+/// groups, of another what the subtask of the same number had.
+fn restore_table(
+    table: &mut dyn StateTable,
+    snapshots: &BTreeMap<usize, SubtaskSnapshot>,
+    subtask: usize,
+    subtasks: usize,
+) -> Result<()> {
+    for (owner, snapshot) in snapshots {
+        let Some(saved) = snapshot.tables.iter().find(|saved| saved.name == table.name()) else {
+            return internal_err!("the checkpoint has no table {}", table.name());
+        };
+        if saved.keyed {
+            let rows = rows_of_groups(saved, subtask, subtasks)?;
+            table.restore(&rows)?;
+        } else if *owner == subtask {
+            table.restore(&saved.rows)?;
+        }
+    }
+    Ok(())
+}
+
+fn rows_of_groups(
+    saved: &TableSnapshot,
+    subtask: usize,
+    subtasks: usize,
+) -> Result<arrow::array::RecordBatch> {
+    let Some(groups) =
+        saved.rows.columns().first().and_then(|column| column.as_primitive_opt::<UInt16Type>())
+    else {
+        return internal_err!("the snapshot of {} has no key groups", saved.name);
+    };
+    let owned = groups_of(subtask, subtasks);
+    let mask: BooleanArray = groups.values().iter().map(|group| Some(owned.contains(group))).collect();
+    let rows = if mask.true_count() == mask.len() {
+        saved.rows.clone()
+    } else {
+        filter_record_batch(&saved.rows, &mask)?
+    };
+    let columns: Vec<_> = (1..rows.num_columns()).collect();
+    Ok(rows.project(&columns)?)
+}

@@ -1,0 +1,36 @@
+//! How streaming operators run.
+//!
+//! ```text
+//!   StreamExec            the one plan node type; holds a StreamNode and the inputs
+//!     StreamNode          what a node is: schema, traits, requirements, its operator
+//!     OperatorStream      a Stream of StreamElements: polls the inputs, feeds the driver
+//!       Driver            sans IO: watermark merge, barrier alignment, memory, metrics, snapshots
+//!         Operator        pure: rows in, rows out
+//! ```
+//!
+//! An operator knows nothing of clocks, budgets, snapshots or async: what all operators need is
+//! done once, in the [`Driver`].
+
+mod checkpoint;
+mod driver;
+mod element;
+mod environment;
+mod exec;
+mod metrics;
+mod node;
+mod operator;
+mod source;
+mod stream;
+
+pub use checkpoint::{Checkpoint, CheckpointCoordinator, OperatorId, SubtaskSnapshot, TableSnapshot};
+pub use driver::Driver;
+pub use element::{BarrierId, ElementStream, StreamElement};
+pub use environment::StreamEnvironment;
+pub use exec::{StreamExec, elements_of};
+pub use metrics::OperatorMetrics;
+pub use node::{
+    Distribution, StreamNode, StreamTask, StreamTraits, TimeAttribute, TimeAttributeKind, WindowProperties,
+};
+pub use operator::{Context, Flush, Operator, Output};
+pub use source::{NativeReader, SourceReader, SourceStream};
+pub use stream::OperatorStream;

@@ -1,0 +1,282 @@
+//! Keys of one or two columns that fit a word each.
+
+use std::sync::Arc;
+
+use ahash::RandomState;
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray};
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::datatypes::{DataType, Date32Type, Date64Type, Float32Type, Float64Type};
+use arrow::datatypes::{DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType};
+use arrow::datatypes::{DurationSecondType, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit};
+use arrow::datatypes::{
+    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
+};
+use arrow::datatypes::{TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType};
+use arrow::datatypes::{TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use datafusion_common::{Result, internal_err};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+use super::{FreeSlots, hash_word};
+
+/// Calls a macro with the Arrow type of a fixed-width data type.
+macro_rules! with_fixed_type {
+    ($data_type:expr, $call:ident, $otherwise:expr) => {
+        match $data_type {
+            DataType::Int8 => $call!(Int8Type),
+            DataType::Int16 => $call!(Int16Type),
+            DataType::Int32 => $call!(Int32Type),
+            DataType::Int64 => $call!(Int64Type),
+            DataType::UInt8 => $call!(UInt8Type),
+            DataType::UInt16 => $call!(UInt16Type),
+            DataType::UInt32 => $call!(UInt32Type),
+            DataType::UInt64 => $call!(UInt64Type),
+            DataType::Float32 => $call!(Float32Type),
+            DataType::Float64 => $call!(Float64Type),
+            DataType::Date32 => $call!(Date32Type),
+            DataType::Date64 => $call!(Date64Type),
+            DataType::Time32(TimeUnit::Second) => $call!(Time32SecondType),
+            DataType::Time32(TimeUnit::Millisecond) => $call!(Time32MillisecondType),
+            DataType::Time64(TimeUnit::Microsecond) => $call!(Time64MicrosecondType),
+            DataType::Time64(TimeUnit::Nanosecond) => $call!(Time64NanosecondType),
+            DataType::Timestamp(TimeUnit::Second, _) => $call!(TimestampSecondType),
+            DataType::Timestamp(TimeUnit::Millisecond, _) => $call!(TimestampMillisecondType),
+            DataType::Timestamp(TimeUnit::Microsecond, _) => $call!(TimestampMicrosecondType),
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => $call!(TimestampNanosecondType),
+            DataType::Duration(TimeUnit::Second) => $call!(DurationSecondType),
+            DataType::Duration(TimeUnit::Millisecond) => $call!(DurationMillisecondType),
+            DataType::Duration(TimeUnit::Microsecond) => $call!(DurationMicrosecondType),
+            DataType::Duration(TimeUnit::Nanosecond) => $call!(DurationNanosecondType),
+            _ => $otherwise,
+        }
+    };
+}
+
+/// Whether a value of this type fits a word.
+pub(super) fn is_fixed(data_type: &DataType) -> bool {
+    macro_rules! yes {
+        ($t:ty) => {
+            true
+        };
+    }
+    *data_type == DataType::Boolean || with_fixed_type!(data_type, yes, false)
+}
+
+/// Keys of `N` words. The NULLs of the columns are bits of a byte beside them, which is kept only
+/// from the first NULL on.
+#[derive(Debug)]
+pub struct FixedKeys<const N: usize> {
+    types: [DataType; N],
+    table: HashTable<u32>,
+    words: Vec<[u64; N]>,
+    nulls: Vec<u8>,
+    free: FreeSlots,
+    seed: u64,
+}
+
+impl<const N: usize> FixedKeys<N> {
+    pub(super) fn new(types: [DataType; N]) -> Self {
+        FixedKeys {
+            types,
+            table: HashTable::new(),
+            words: vec![],
+            nulls: vec![],
+            free: FreeSlots::default(),
+            seed: RandomState::new().hash_one(N),
+        }
+    }
+
+    pub(super) fn slots(&self) -> usize {
+        self.words.len()
+    }
+
+    pub(super) fn free(&self) -> &[u32] {
+        &self.free.0
+    }
+
+    pub(super) fn memory_size(&self) -> usize {
+        self.table.allocation_size()
+            + self.words.capacity() * size_of::<[u64; N]>()
+            + self.nulls.capacity()
+            + self.free.0.capacity() * size_of::<u32>()
+    }
+
+    pub(super) fn intern(&mut self, columns: &[ArrayRef], slots: &mut Vec<u32>) -> Result<()> {
+        let mut words = Vec::with_capacity(N);
+        for (column, data_type) in columns.iter().zip(&self.types) {
+            words.push(column_words(column, data_type)?);
+        }
+        let Some(words) = words.first_chunk::<N>() else {
+            return internal_err!("a key of {N} columns came with {}", columns.len());
+        };
+        let rows = words[0].len();
+        if self.nulls.is_empty() && columns.iter().all(|column| column.null_count() == 0) {
+            for row in 0..rows {
+                let key: [u64; N] = std::array::from_fn(|column| words[column][row]);
+                slots.push(self.intern_key::<false>(key, 0));
+            }
+        } else {
+            self.nulls.resize(self.words.len(), 0);
+            for row in 0..rows {
+                let key: [u64; N] = std::array::from_fn(|column| words[column][row]);
+                let null = |(bit, column): (usize, &ArrayRef)| u8::from(column.is_null(row)) << bit;
+                let nulls = columns.iter().enumerate().map(null).fold(0, |bits, bit| bits | bit);
+                slots.push(self.intern_key::<true>(key, nulls));
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn intern_key<const NULLS: bool>(&mut self, key: [u64; N], nulls: u8) -> u32 {
+        let (stored, stored_nulls, seed) = (&self.words, &self.nulls, self.seed);
+        let null_bits = |slot: u32| if NULLS { stored_nulls[slot as usize] } else { 0 };
+        let entry = self.table.entry(
+            hash_key(key, nulls, seed),
+            |slot| stored[*slot as usize] == key && null_bits(*slot) == nulls,
+            |slot| hash_key(stored[*slot as usize], null_bits(*slot), seed),
+        );
+        match entry {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                let slot = self.free.take(stored.len());
+                entry.insert(slot);
+                if slot as usize == self.words.len() {
+                    self.words.push(key);
+                    if NULLS {
+                        self.nulls.push(nulls);
+                    }
+                } else {
+                    self.words[slot as usize] = key;
+                    if NULLS {
+                        self.nulls[slot as usize] = nulls;
+                    }
+                }
+                slot
+            }
+        }
+    }
+
+    pub(super) fn release(&mut self, slots: &[u32]) {
+        for slot in slots {
+            let key = self.words[*slot as usize];
+            let nulls = self.nulls.get(*slot as usize).copied().unwrap_or(0);
+            if let Ok(entry) = self.table.find_entry(hash_key(key, nulls, self.seed), |other| other == slot) {
+                entry.remove();
+                self.free.0.push(*slot);
+            }
+        }
+    }
+
+    pub(super) fn columns(&self, slots: &[u32]) -> Result<Vec<ArrayRef>> {
+        let column = |(column, data_type): (usize, &DataType)| {
+            let words = slots.iter().map(|slot| self.words[*slot as usize][column]);
+            let is_valid = |slot: &u32| self.nulls[*slot as usize] & (1 << column) == 0;
+            let nulls = (!self.nulls.is_empty())
+                .then(|| NullBuffer::from(slots.iter().map(is_valid).collect::<BooleanBuffer>()))
+                .filter(|nulls| nulls.null_count() > 0);
+            column_of_words(words, nulls, data_type)
+        };
+        self.types.iter().enumerate().map(column).collect()
+    }
+}
+
+#[inline]
+fn hash_key<const N: usize>(key: [u64; N], nulls: u8, seed: u64) -> u64 {
+    key.iter().fold(seed ^ u64::from(nulls), |hash, word| hash_word(*word, hash))
+}
+
+/// A value as a word, equal for equal keys, and back.
+trait Word: Copy {
+    fn to_word(self) -> u64;
+    fn from_word(word: u64) -> Self;
+}
+
+macro_rules! integer_words {
+    ($($native:ty),*) => {
+        $(impl Word for $native {
+            #[inline]
+            fn to_word(self) -> u64 {
+                self as u64
+            }
+            #[inline]
+            fn from_word(word: u64) -> Self {
+                word as $native
+            }
+        })*
+    };
+}
+
+integer_words!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+macro_rules! float_words {
+    ($($native:ty: $bits:ty),*) => {
+        $(impl Word for $native {
+            #[inline]
+            fn to_word(self) -> u64 {
+                let canonical = if self.is_nan() { <$native>::NAN } else { self };
+                u64::from(canonical.to_bits())
+            }
+            #[inline]
+            fn from_word(word: u64) -> Self {
+                <$native>::from_bits(word as $bits)
+            }
+        })*
+    };
+}
+
+float_words!(f32: u32, f64: u64);
+
+/// The words of a column; 0 for NULL.
+fn column_words(column: &ArrayRef, data_type: &DataType) -> Result<Vec<u64>> {
+    if column.data_type() != data_type {
+        return internal_err!("a key column of type {data_type} came as {}", column.data_type());
+    }
+    fn words<T: ArrowPrimitiveType>(column: &ArrayRef) -> Vec<u64>
+    where
+        T::Native: Word,
+    {
+        let array: &PrimitiveArray<T> = column.as_primitive();
+        if array.null_count() == 0 {
+            array.values().iter().map(|value| value.to_word()).collect()
+        } else {
+            array.iter().map(|value| value.map_or(0, Word::to_word)).collect()
+        }
+    }
+    macro_rules! words_of {
+        ($t:ty) => {
+            Ok(words::<$t>(column))
+        };
+    }
+    if let Some(array) = column.as_boolean_opt() {
+        return Ok(array.iter().map(|value| u64::from(value.unwrap_or(false))).collect());
+    }
+    with_fixed_type!(data_type, words_of, internal_err!("{data_type} does not fit a word"))
+}
+
+fn column_of_words(
+    words: impl Iterator<Item = u64>,
+    nulls: Option<NullBuffer>,
+    data_type: &DataType,
+) -> Result<ArrayRef> {
+    fn column<T: ArrowPrimitiveType>(
+        words: impl Iterator<Item = u64>,
+        nulls: Option<NullBuffer>,
+        data_type: &DataType,
+    ) -> ArrayRef
+    where
+        T::Native: Word,
+    {
+        let values = words.map(T::Native::from_word).collect();
+        Arc::new(PrimitiveArray::<T>::new(values, nulls).with_data_type(data_type.clone()))
+    }
+    macro_rules! column_of {
+        ($t:ty) => {
+            Ok(column::<$t>(words, nulls, data_type))
+        };
+    }
+    if *data_type == DataType::Boolean {
+        return Ok(Arc::new(BooleanArray::new(words.map(|word| word != 0).collect(), nulls)));
+    }
+    with_fixed_type!(data_type, column_of, internal_err!("{data_type} does not fit a word"))
+}

@@ -1,0 +1,104 @@
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, Int64Array, StringArray,
+    StringViewArray, TimestampMillisecondArray,
+};
+use datafusion_common::Result;
+
+use super::KeyInterner;
+
+fn interner(columns: &[ArrayRef]) -> Result<KeyInterner> {
+    KeyInterner::try_new(&columns.iter().map(|column| column.data_type().clone()).collect::<Vec<_>>())
+}
+
+fn intern(keys: &mut KeyInterner, columns: &[ArrayRef]) -> Result<Vec<u32>> {
+    let mut slots = vec![];
+    keys.intern(columns, columns.first().map_or(0, |column| column.len()), &mut slots)?;
+    Ok(slots)
+}
+
+/// Interns twice, releases the first key, interns again, and reads the keys back.
+fn check_life(columns: Vec<ArrayRef>, expected: &[u32]) -> Result<()> {
+    let mut keys = interner(&columns)?;
+    assert_eq!(intern(&mut keys, &columns)?, expected);
+    assert_eq!(intern(&mut keys, &columns)?, expected);
+    let read = keys.columns(expected)?;
+    for (read, column) in read.iter().zip(&columns) {
+        assert_eq!(format!("{read:?}"), format!("{column:?}"));
+        assert_eq!(read.data_type(), column.data_type());
+    }
+    keys.release(&[0]);
+    assert_eq!(keys.live_slots(), (1..keys.slots() as u32).collect::<Vec<_>>());
+    assert_eq!(intern(&mut keys, &columns)?, expected, "the released slot is used again");
+    assert!(keys.memory_size() > 0);
+    Ok(())
+}
+
+#[test]
+fn every_layout_gives_dense_slots_and_takes_them_back() -> Result<()> {
+    let ints: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None, Some(0), Some(7), None]));
+    let small: ArrayRef = Arc::new(Int32Array::from(vec![-1, -1, 5, -1, -1]));
+    let flags: ArrayRef = Arc::new(BooleanArray::from(vec![Some(true), None, Some(false), Some(true), None]));
+    let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some(""), Some("a"), None]));
+    let views: ArrayRef = Arc::new(StringViewArray::from(vec![Some("a"), None, Some(""), Some("a"), None]));
+    let times: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![1, 2, 3, 1, 2]).with_timezone("UTC"));
+    let money: ArrayRef = Arc::new(
+        Decimal128Array::from(vec![Some(1), None, Some(2), Some(1), None]).with_precision_and_scale(38, 2)?,
+    );
+    let slots = [0, 1, 2, 0, 1];
+    check_life(vec![Arc::clone(&ints)], &slots)?;
+    check_life(vec![flags], &slots)?;
+    check_life(vec![Arc::clone(&texts)], &slots)?;
+    check_life(vec![views], &slots)?;
+    check_life(vec![Arc::clone(&times)], &slots)?;
+    check_life(vec![money], &slots)?;
+    check_life(vec![Arc::clone(&ints), small], &slots)?;
+    check_life(vec![ints, texts, times], &slots)
+}
+
+#[test]
+fn nulls_that_come_late_do_not_shift_what_was_there() -> Result<()> {
+    let plain: ArrayRef = Arc::new(Int64Array::from(vec![0, 1]));
+    let nulls: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(0), Some(1)]));
+    let mut keys = interner(std::slice::from_ref(&plain))?;
+    assert_eq!(intern(&mut keys, &[plain])?, [0, 1]);
+    assert_eq!(intern(&mut keys, &[nulls])?, [2, 0, 1]);
+    Ok(())
+}
+
+#[test]
+fn nans_are_one_key_and_zeros_are_two() -> Result<()> {
+    let odd = f64::from_bits(0x7ff8_0000_0000_0001);
+    let floats: ArrayRef = Arc::new(Float64Array::from(vec![f64::NAN, -f64::NAN, odd, 0.0, -0.0]));
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["x"; 5]));
+    let slots = [0, 0, 0, 1, 2];
+    assert_eq!(intern(&mut interner(std::slice::from_ref(&floats))?, &[Arc::clone(&floats)])?, slots);
+    let both = [floats, texts];
+    assert_eq!(intern(&mut interner(&both)?, &both)?, slots);
+    Ok(())
+}
+
+#[test]
+fn the_arena_of_released_keys_is_given_back() -> Result<()> {
+    let mut keys = KeyInterner::try_new(&[arrow::datatypes::DataType::Utf8])?;
+    for round in 0..50 {
+        let texts: ArrayRef =
+            Arc::new(StringArray::from_iter_values((0..1000).map(|i| format!("{round:0>50}-{i}"))));
+        let slots = intern(&mut keys, &[texts])?;
+        keys.release(&slots);
+    }
+    assert_eq!(keys.slots(), 1000);
+    assert!(keys.memory_size() < 400_000, "{}", keys.memory_size());
+    Ok(())
+}
+
+#[test]
+fn no_key_is_the_one_group() -> Result<()> {
+    let mut keys = KeyInterner::try_new(&[])?;
+    let mut slots = vec![];
+    keys.intern(&[], 3, &mut slots)?;
+    assert_eq!(slots, [0, 0, 0]);
+    assert_eq!((keys.slots(), keys.live_slots()), (1, vec![0]));
+    Ok(())
+}

@@ -1,0 +1,12 @@
+//! Keyed state: columns indexed by slot.
+//!
+//! - [`KeyInterner`]: keys to dense `u32` slots and back;
+//! - [`StateTable`]: the driver's view of any state: memory, snapshot, restore;
+//! - [`key_group`]: which subtask a key belongs to.
+
+mod interner;
+pub mod key_group;
+mod table;
+
+pub use interner::KeyInterner;
+pub use table::{StateTable, ValueTable};

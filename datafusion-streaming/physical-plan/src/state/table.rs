@@ -1,0 +1,65 @@
+//! The driver's view of an operator's state.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use datafusion_common::{Result, internal_err};
+
+use crate::runtime::TableSnapshot;
+
+/// A piece of an operator's state that the driver accounts, snapshots and restores.
+pub trait StateTable {
+    /// A name that is unique in the operator and does not change between versions.
+    fn name(&self) -> &str;
+
+    /// Bytes held, by capacity.
+    fn memory_size(&self) -> usize;
+
+    /// The content. Keyed tables have the key group (`UInt16`) as their first column.
+    fn snapshot(&self) -> Result<TableSnapshot>;
+
+    /// Adds rows of a snapshot; called on an empty table, several times when the parallelism has
+    /// changed. Keyed tables get the rows of their key groups, without the key group column.
+    fn restore(&mut self, rows: &RecordBatch) -> Result<()>;
+}
+
+/// A number that an operator keeps for itself, such as the last watermark it made.
+#[derive(Debug, Clone)]
+pub struct ValueTable {
+    name: &'static str,
+    /// The number.
+    pub value: i64,
+}
+
+impl ValueTable {
+    /// A table that holds `value`.
+    pub fn new(name: &'static str, value: i64) -> Self {
+        ValueTable { name, value }
+    }
+}
+
+impl StateTable for ValueTable {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn memory_size(&self) -> usize {
+        0
+    }
+
+    fn snapshot(&self) -> Result<TableSnapshot> {
+        let schema = Arc::new(Schema::new(vec![Field::new("value", DataType::Int64, false)]));
+        let value: ArrayRef = Arc::new(Int64Array::from(vec![self.value]));
+        let rows = RecordBatch::try_new(schema, vec![value])?;
+        Ok(TableSnapshot { name: self.name.to_string(), keyed: false, rows })
+    }
+
+    fn restore(&mut self, rows: &RecordBatch) -> Result<()> {
+        match rows.columns().first().and_then(|column| column.as_primitive_opt::<Int64Type>()) {
+            Some(column) if !column.is_empty() => self.value = column.value(0),
+            _ => return internal_err!("the snapshot of {} does not hold a number", self.name),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,15 @@
+//! Time: watermarks, the clock, windows, time zones.
+
+pub mod clock;
+mod millis;
+mod proctime;
+mod watermark;
+mod window;
+mod zone;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use millis::{millis_of, timestamps_of};
+pub use proctime::{PROCTIME_FUNCTION, proctime_udf};
+pub use watermark::{Merged, Watermark, WatermarkMerge};
+pub use window::{TimeWindow, WindowAssigner, window_start};
+pub use zone::LocalZone;

@@ -2,3 +2,4 @@
 
 pub mod filesystem;
 pub mod formats;
+pub mod sql;

@@ -1,5 +1,6 @@
 //! What a streaming plan node is: the trait that every operator's node implements.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use crate::time::WindowAssigner;
 ///
 /// Implement this to add an operator: the node describes itself to the planner and starts its
 /// [`Operator`] with [`StreamTask::run`].
-pub trait StreamNode: fmt::Debug + Send + Sync {
+pub trait StreamNode: Any + fmt::Debug + Send + Sync {
     /// The name in EXPLAIN, metrics, errors and checkpoints.
     fn name(&self) -> &'static str;
 
@@ -77,6 +78,13 @@ pub trait StreamNode: fmt::Debug + Send + Sync {
 
     /// Starts a partition.
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream>;
+}
+
+impl dyn StreamNode {
+    /// The node as a concrete type, for planner rules that look for it.
+    pub fn downcast_ref<T: StreamNode>(&self) -> Option<&T> {
+        (self as &dyn Any).downcast_ref()
+    }
 }
 
 /// How rows must be spread over partitions.

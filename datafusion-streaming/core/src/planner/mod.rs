@@ -1,0 +1,13 @@
+//! Logical planning: table functions in FROM, and the nodes that they become.
+
+mod extension;
+mod query;
+mod relation;
+mod to_changelog;
+mod window_tvf;
+
+pub use extension::StreamingExtensionPlanner;
+pub use query::StreamingQueryPlanner;
+pub use relation::StreamingRelationPlanner;
+pub use to_changelog::ToChangelog;
+pub use window_tvf::WindowTvf;

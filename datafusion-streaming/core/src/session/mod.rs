@@ -1,0 +1,16 @@
+//! Installation into a DataFusion session, and the two front doors.
+//!
+//! [`install`] makes `ctx.sql()` plan streaming queries; [`FlinkSql::flink_sql`] adds Flink's own SQL
+//! beside it.
+
+mod changelog;
+mod explain;
+mod flink;
+mod install;
+mod options;
+mod script;
+
+pub use changelog::{ChangelogDataFrame, ChangelogStream};
+pub use flink::FlinkSql;
+pub use install::{StreamingSessionStateBuilder, install, install_with};
+pub use script::FlinkScript;

@@ -1,0 +1,132 @@
+//! Flink's option keys and the extension's own.
+
+use datafusion::common::config::{ConfigOptions, ExtensionOptions};
+use datafusion::common::{Result, plan_datafusion_err, plan_err};
+use datafusion::prelude::SessionContext;
+use datafusion_streaming_physical_plan::config::StreamingOptions;
+use datafusion_streaming_physical_plan::time::LocalZone;
+
+use crate::formats::suggestion;
+use crate::sql::parse_duration;
+
+/// What an option of Flink's is here.
+enum Meaning {
+    /// An option of the extension, with the same values.
+    Same(&'static str),
+    /// An option of the extension in milliseconds; Flink's value is a duration.
+    Duration(&'static str),
+    /// The number of partitions.
+    Parallelism,
+    /// The session's time zone.
+    Zone,
+    /// Accepted: what it sets is so here anyway, or has no counterpart.
+    Accepted,
+    /// Accepted with these values; another is an error.
+    Only(&'static [&'static str]),
+}
+
+/// The options of Flink's that `SET` knows.
+const FLINK_OPTIONS: &[(&str, Meaning)] = &[
+    ("execution.runtime-mode", Meaning::Only(&["streaming"])),
+    ("parallelism.default", Meaning::Parallelism),
+    ("pipeline.auto-watermark-interval", Meaning::Accepted),
+    ("pipeline.name", Meaning::Accepted),
+    ("pipeline.object-reuse", Meaning::Accepted),
+    ("sql-client.execution.result-mode", Meaning::Same("result_mode")),
+    ("sql-client.execution.max-table-result.rows", Meaning::Accepted),
+    ("table.dml-sync", Meaning::Accepted),
+    ("table.exec.mini-batch.allow-latency", Meaning::Duration("mini_batch_latency")),
+    ("table.exec.mini-batch.enabled", Meaning::Same("mini_batch")),
+    ("table.exec.mini-batch.size", Meaning::Same("mini_batch_size")),
+    ("table.exec.resource.default-parallelism", Meaning::Parallelism),
+    ("table.exec.source.idle-timeout", Meaning::Duration("source_idle_timeout")),
+    ("table.exec.state.ttl", Meaning::Duration("state_ttl")),
+    ("table.local-time-zone", Meaning::Zone),
+    ("table.optimizer.agg-phase-strategy", Meaning::Same("agg_phase_strategy")),
+    ("table.optimizer.distinct-agg.split.enabled", Meaning::Same("distinct_agg_split")),
+    ("table.sql-dialect", Meaning::Only(&["default"])),
+];
+
+/// `SET 'key' = 'value'`.
+pub(super) fn set(ctx: &SessionContext, key: &str, value: &str) -> Result<()> {
+    let state = ctx.state_ref();
+    let mut state = state.write();
+    apply(state.config_mut().options_mut(), key, value)
+}
+
+fn apply(config: &mut ConfigOptions, key: &str, value: &str) -> Result<()> {
+    if let Some(own) = key.strip_prefix("streaming.") {
+        return set_own(config, own, value).map_err(|error| error.context(format!("SET '{key}'")));
+    }
+    let Some((_, meaning)) = FLINK_OPTIONS.iter().find(|(name, _)| *name == key) else {
+        if key.starts_with("datafusion.") {
+            return config.set(key, value);
+        }
+        let near = suggestion(key, FLINK_OPTIONS.iter().map(|(name, _)| *name));
+        return plan_err!("there is no option '{key}'; {near}");
+    };
+    let result = match meaning {
+        Meaning::Same(own) => set_own(config, own, value),
+        Meaning::Duration(own) => {
+            parse_duration(value).and_then(|millis| set_own(config, own, &millis.to_string()))
+        }
+        Meaning::Parallelism => match value.parse::<i64>() {
+            Ok(-1) => set_own(config, "parallelism", "0"),
+            Ok(partitions @ 1..=128) => set_own(config, "parallelism", &partitions.to_string()),
+            _ => plan_err!("'{value}' is not a number of partitions from 1 to 128"),
+        },
+        Meaning::Zone => LocalZone::parse(value).and_then(|_| set_own(config, "local_time_zone", value)),
+        Meaning::Accepted => Ok(()),
+        Meaning::Only(values) if values.iter().any(|known| known.eq_ignore_ascii_case(value)) => Ok(()),
+        Meaning::Only(values) => plan_err!("'{value}' is not one of {}", values.join(", ")),
+    };
+    result.map_err(|error| error.context(format!("SET '{key}'")))
+}
+
+fn set_own(config: &mut ConfigOptions, key: &str, value: &str) -> Result<()> {
+    let options = config
+        .extensions
+        .get_mut::<StreamingOptions>()
+        .ok_or_else(|| plan_datafusion_err!("the streaming extension is not installed in this session"))?;
+    let known: Vec<String> = options.entries().into_iter().map(|entry| entry.key).collect();
+    if !known.iter().any(|name| name == key) {
+        let near = suggestion(key, known.iter().map(String::as_str));
+        return plan_err!("there is no option 'streaming.{key}'; {near}");
+    }
+    options.set(key, value)
+}
+
+/// `RESET 'key'`, or `RESET` for all options of the extension.
+pub(super) fn reset(ctx: &SessionContext, key: Option<&str>) -> Result<()> {
+    let state = ctx.state_ref();
+    let mut state = state.write();
+    let config = state.config_mut().options_mut();
+    let Some(key) = key else {
+        config.extensions.insert(StreamingOptions::default());
+        return Ok(());
+    };
+    let own = match FLINK_OPTIONS.iter().find(|(name, _)| *name == key) {
+        Some((_, Meaning::Same(own) | Meaning::Duration(own))) => own,
+        Some((_, Meaning::Parallelism)) => "parallelism",
+        Some((_, Meaning::Zone)) => "local_time_zone",
+        Some((_, Meaning::Accepted | Meaning::Only(_))) => return Ok(()),
+        None => match key.strip_prefix("streaming.") {
+            Some(own) => own,
+            None => {
+                let near = suggestion(key, FLINK_OPTIONS.iter().map(|(name, _)| *name));
+                return plan_err!("there is no option '{key}'; {near}");
+            }
+        },
+    };
+    let default = StreamingOptions::default().entries().into_iter().find(|entry| entry.key == own);
+    set_own(config, own, &default.and_then(|entry| entry.value).unwrap_or_default())
+}
+
+/// All options of the extension with their values.
+pub(super) fn list(ctx: &SessionContext) -> Vec<(String, String)> {
+    let options = StreamingOptions::of(ctx.state().config_options());
+    let entry = |entry: datafusion::common::config::ConfigEntry| {
+        (format!("streaming.{}", entry.key), entry.value.unwrap_or_default())
+    };
+    options.entries().into_iter().map(entry).collect()
+}

@@ -1,0 +1,149 @@
+//! The connector `filesystem`.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::Result;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion_streaming_physical_plan::changelog::ChangelogMode;
+use datafusion_streaming_physical_plan::runtime::{
+    ElementStream, SourceReader, StreamElement, StreamNode, StreamTask, StreamTraits,
+};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use super::{Connector, Sink, TableDefinition};
+use crate::filesystem::{FileLocation, FilesystemOptions, FilesystemReader};
+use crate::formats::{Format, TableOptions};
+
+/// Files in a folder.
+#[derive(Debug)]
+pub(super) struct Filesystem {
+    location: FileLocation,
+    options: FilesystemOptions,
+    format: Format,
+}
+
+impl Filesystem {
+    pub(super) fn try_new(table: &TableDefinition, base: &Path, runtime: &RuntimeEnv) -> Result<Self> {
+        let options = TableOptions::new(&table.name, &table.options);
+        options.get("connector");
+        options.get("scan.watermark.idle-timeout");
+        let own = FilesystemOptions::try_new(&options)?;
+        let format = Format::try_new(&options)?;
+        options.finish()?;
+        let location = FileLocation::resolve(&table.name, &own.path, base, runtime)?;
+        Ok(Filesystem { location, options: own, format })
+    }
+
+    fn mode(&self) -> ChangelogMode {
+        match self.format.is_insert_only() {
+            true => ChangelogMode::INSERT_ONLY,
+            false => ChangelogMode::ALL,
+        }
+    }
+}
+
+impl Connector for Filesystem {
+    fn name(&self) -> &'static str {
+        "filesystem"
+    }
+
+    fn source_mode(&self) -> Option<ChangelogMode> {
+        Some(self.mode())
+    }
+
+    fn source(&self, table: &TableDefinition, columns: &SchemaRef) -> Result<Arc<dyn StreamNode>> {
+        let key: Option<Vec<usize>> = table.primary_key.iter().map(|name| columns.index_of(name).ok()).collect();
+        Ok(Arc::new(FilesystemSourceNode {
+            table: table.name.clone(),
+            location: self.location.clone(),
+            options: self.options.clone(),
+            format: self.format.clone(),
+            mode: self.mode(),
+            upsert_key: key.filter(|key| !key.is_empty()),
+            physical: Arc::clone(&table.physical),
+            projection: columns.fields().iter().map(|field| table.physical.index_of(field.name())).collect::<Result<_, _>>()?,
+            schema: Arc::clone(columns),
+        }))
+    }
+
+    fn sink_mode(&self) -> Option<ChangelogMode> {
+        Some(self.mode())
+    }
+
+    fn sink(&self, table: &TableDefinition, subtask: usize) -> Result<Box<dyn Sink>> {
+        let _ = subtask;
+        datafusion::common::not_impl_err!("writing table {}", table.name)
+    }
+}
+
+/// Reads the files of a table.
+#[derive(Debug)]
+struct FilesystemSourceNode {
+    table: String,
+    location: FileLocation,
+    options: FilesystemOptions,
+    format: Format,
+    mode: ChangelogMode,
+    upsert_key: Option<Vec<usize>>,
+    /// All columns of the records.
+    physical: SchemaRef,
+    /// Those that are read.
+    projection: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl StreamNode for FilesystemSourceNode {
+    fn name(&self) -> &'static str {
+        "TableSource"
+    }
+
+    fn fmt_arguments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns: Vec<_> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        write!(f, "table=[{}], format=[{}], columns=[{}]", self.table, self.format.name(), columns.join(", "))
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn traits(&self, _inputs: &[&StreamTraits]) -> Result<StreamTraits> {
+        Ok(StreamTraits {
+            mode: self.mode,
+            upsert_keys: self.upsert_key.clone().into_iter().collect(),
+            ..StreamTraits::default()
+        })
+    }
+
+    fn is_unbounded(&self) -> bool {
+        self.options.is_unbounded()
+    }
+
+    fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
+        let clock = Arc::clone(&task.environment().clock);
+        let batch_size = task.context.session_config().batch_size();
+        let decoder = self.format.decoder(&self.physical, Some(&self.projection))?;
+        let reader =
+            FilesystemReader::new(self.location.clone(), &self.options, decoder, batch_size, clock);
+        task.run_source(Files(reader))
+    }
+}
+
+struct Files(FilesystemReader);
+
+impl SourceReader for Files {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<StreamElement>>> {
+        async move { Ok(self.0.next().await?.map(StreamElement::Data)) }.boxed()
+    }
+
+    fn position(&self) -> Vec<u8> {
+        self.0.position()
+    }
+
+    fn restore(&mut self, position: &[u8]) -> Result<()> {
+        self.0.restore(position)
+    }
+}

@@ -1,0 +1,181 @@
+//! Aggregations: the window aggregate where the windows of the input are grouped by, else the group
+//! aggregate.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion_common::{Result, ScalarValue, internal_err, plan_err};
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion_physical_expr::expressions::{Column, Literal};
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::aggregates::{AggregateExec, AggregateInputMode, AggregateOutputMode};
+use datafusion_streaming_physical_plan::operators::aggregate::AggregateCall;
+use datafusion_streaming_physical_plan::operators::calc::CalcNode;
+use datafusion_streaming_physical_plan::operators::group_aggregate::GroupAggregateNode;
+use datafusion_streaming_physical_plan::operators::window_aggregate::{GroupColumn, WindowAggregateNode};
+use datafusion_streaming_physical_plan::runtime::{StreamExec, WindowProperties};
+use datafusion_streaming_udfs::aggregate::streaming_aggregate_of;
+
+use super::PlanContext;
+
+/// Whether an aggregation gives results, not partial state.
+pub(super) fn is_final(aggregate: &AggregateExec) -> bool {
+    aggregate.mode().output_mode() == AggregateOutputMode::Final
+}
+
+/// The streaming form of an aggregation that gives results. Its partial phase, if it has one, is
+/// passed over: `input` makes the input of the first phase streaming.
+pub(super) fn plan_aggregate(
+    aggregate: &AggregateExec,
+    context: &PlanContext,
+    input: impl Fn(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let first = first_phase(aggregate)?;
+    let input = input(Arc::clone(first.input()))?;
+    if first.group_expr().has_grouping_set() {
+        return plan_err!("GROUPING SETS, ROLLUP and CUBE have no streaming form");
+    }
+
+    let mut columns = InputColumns::new(input.schema());
+    let group = first.group_expr().expr().iter();
+    let group: Vec<usize> =
+        group.map(|(expression, name)| columns.add(expression, name)).collect::<Result<_>>()?;
+    let filters = first.filter_expr().iter();
+    let calls = first.aggr_expr().iter().zip(filters);
+    let calls = calls
+        .map(|(call, filter)| plan_call(call, filter.as_ref(), &mut columns))
+        .collect::<Result<Vec<_>>>()?;
+
+    let input = columns.calc(input)?;
+    let schema = aggregate.schema();
+    let Some(stream) = input.downcast_ref::<StreamExec>() else {
+        return internal_err!("the input of an aggregation does not stream");
+    };
+    let mode = stream.traits().mode;
+    if let Some((group, window, end)) = window_group(&group, stream) {
+        let node =
+            WindowAggregateNode::new(group, window, end, context.zone, calls, input.schema(), schema, mode);
+        return StreamExec::plan(node, vec![input]);
+    }
+    let node = GroupAggregateNode::new(group, calls, input.schema(), schema, mode, context.state_ttl());
+    StreamExec::plan(node, vec![input])
+}
+
+/// The phase of an aggregation that reads rows.
+fn first_phase(aggregate: &AggregateExec) -> Result<&AggregateExec> {
+    let mut phase = aggregate;
+    while phase.mode().input_mode() == AggregateInputMode::Partial {
+        let mut input = phase.input();
+        while !input.is::<AggregateExec>() {
+            let children = input.children();
+            let [child] = children.as_slice() else {
+                return internal_err!("a final aggregation without a partial one");
+            };
+            input = child;
+        }
+        match input.downcast_ref::<AggregateExec>() {
+            Some(partial) => phase = partial,
+            None => return internal_err!("a final aggregation without a partial one"),
+        }
+    }
+    Ok(phase)
+}
+
+/// An aggregate call over the columns of the Calc below the aggregation.
+fn plan_call(
+    call: &Arc<AggregateFunctionExpr>,
+    filter: Option<&Arc<dyn PhysicalExpr>>,
+    columns: &mut InputColumns,
+) -> Result<AggregateCall> {
+    let Some(function) = streaming_aggregate_of(call.fun()) else {
+        return plan_err!("the aggregate function {} has no streaming form", call.fun().name());
+    };
+    if call.is_distinct() {
+        return plan_err!("DISTINCT in {} has no streaming form", call.name());
+    }
+    let display = call.human_display().unwrap_or(call.name()).to_string();
+    let mut args = call.expressions();
+    if function.name() == "count" && args.iter().all(is_not_null_literal) {
+        // COUNT(*) comes as the count of a literal
+        args.clear();
+    }
+    let mut arg =
+        |(number, arg): (usize, &Arc<dyn PhysicalExpr>)| columns.add(arg, &format!("{display}.{number}"));
+    Ok(AggregateCall {
+        args: args.iter().enumerate().map(&mut arg).collect::<Result<_>>()?,
+        filter: filter.map(|filter| columns.add(filter, &format!("{display}.filter"))).transpose()?,
+        function,
+        distinct: call.is_distinct(),
+        ignore_nulls: call.ignore_nulls(),
+        return_type: call.field().data_type().clone(),
+        display,
+    })
+}
+
+fn is_not_null_literal(expression: &Arc<dyn PhysicalExpr>) -> bool {
+    expression
+        .downcast_ref::<Literal>()
+        .is_some_and(|literal| !matches!(literal.value(), ScalarValue::Null) && !literal.value().is_null())
+}
+
+/// The columns that an aggregation reads, each once.
+struct InputColumns {
+    input: SchemaRef,
+    expressions: Vec<Arc<dyn PhysicalExpr>>,
+    fields: Vec<Field>,
+}
+
+impl InputColumns {
+    fn new(input: SchemaRef) -> Self {
+        InputColumns { input, expressions: vec![], fields: vec![] }
+    }
+
+    /// The place of an expression, which is added unless it is there already.
+    fn add(&mut self, expression: &Arc<dyn PhysicalExpr>, name: &str) -> Result<usize> {
+        if let Some(place) = self.expressions.iter().position(|known| known == expression) {
+            return Ok(place);
+        }
+        let field = expression.return_field(&self.input)?;
+        let name = expression.downcast_ref::<Column>().map_or(name, Column::name);
+        self.fields.push(field.as_ref().clone().with_name(name));
+        self.expressions.push(Arc::clone(expression));
+        Ok(self.expressions.len() - 1)
+    }
+
+    /// The Calc that makes the columns; none if they are those of the input.
+    fn calc(self, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        let is_input = |(place, expression): (usize, &Arc<dyn PhysicalExpr>)| {
+            expression.downcast_ref::<Column>().is_some_and(|column| column.index() == place)
+        };
+        let same_width = self.expressions.len() == self.input.fields().len();
+        if same_width && self.expressions.iter().enumerate().all(is_input) {
+            return Ok(input);
+        }
+        let schema = Arc::new(Schema::new(self.fields));
+        StreamExec::plan(CalcNode::project(self.expressions, schema), vec![input])
+    }
+}
+
+/// What the group columns are to the windows of the input, if both ends of the windows are among
+/// them: that makes a window aggregation. Also the column of the window's end.
+fn window_group<'a>(
+    group: &[usize],
+    input: &'a StreamExec,
+) -> Option<(Vec<GroupColumn>, &'a WindowProperties, usize)> {
+    let window = input.traits().window.as_ref().filter(|window| window.rowtime)?;
+    let end = *group.iter().find(|column| window.end.contains(column))?;
+    group.iter().find(|column| window.start.contains(column))?;
+    let role = |column: &usize| {
+        if window.start.contains(column) {
+            GroupColumn::WindowStart
+        } else if window.end.contains(column) {
+            GroupColumn::WindowEnd
+        } else if window.time.contains(column) {
+            GroupColumn::WindowTime
+        } else {
+            GroupColumn::Key(*column)
+        }
+    };
+    Some((group.iter().map(role).collect(), window, end))
+}

@@ -1,0 +1,52 @@
+//! The passes of the rule, a file each.
+
+mod aggregate;
+pub(crate) mod changelog;
+pub(crate) mod exchange;
+pub(crate) mod position;
+pub(crate) mod recognise;
+pub(crate) mod root;
+mod source;
+
+use std::sync::Arc;
+
+use datafusion_common::Result;
+use datafusion_common::config::ConfigOptions;
+use datafusion_physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion_streaming_physical_plan::config::{RuntimeMode, StreamingOptions};
+use datafusion_streaming_physical_plan::runtime::StreamExec;
+use datafusion_streaming_physical_plan::time::LocalZone;
+
+/// What the passes need of the session.
+pub(crate) struct PlanContext {
+    pub options: StreamingOptions,
+    pub zone: LocalZone,
+    /// The number of partitions of keyed operators.
+    pub parallelism: usize,
+}
+
+impl PlanContext {
+    pub(crate) fn new(config: &ConfigOptions, options: StreamingOptions) -> Result<Self> {
+        let parallelism = match options.parallelism {
+            0 => config.execution.target_partitions.max(1),
+            parallelism => parallelism,
+        };
+        Ok(PlanContext { zone: options.zone()?, parallelism, options })
+    }
+
+    /// The state's time to live in milliseconds, 0 for ever.
+    pub(crate) fn state_ttl(&self) -> i64 {
+        i64::try_from(self.options.state_ttl).unwrap_or(i64::MAX)
+    }
+}
+
+/// Whether a plan reads a table that is unbounded or changes, or must stream because it is asked to.
+pub(crate) fn is_streaming(plan: &Arc<dyn ExecutionPlan>, context: &PlanContext) -> bool {
+    let children = plan.children();
+    if children.is_empty() {
+        return plan.is::<StreamExec>()
+            || plan.boundedness().is_unbounded()
+            || context.options.runtime_mode == RuntimeMode::Streaming;
+    }
+    children.into_iter().any(|child| is_streaming(child, context))
+}

@@ -1,0 +1,97 @@
+//! Native nodes to streaming nodes, bottom up.
+
+use std::sync::Arc;
+
+use datafusion_common::Result;
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::expressions::Column;
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::aggregates::AggregateExec;
+use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion_physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion_physical_plan::filter::FilterExec;
+use datafusion_physical_plan::projection::ProjectionExec;
+use datafusion_physical_plan::repartition::RepartitionExec;
+use datafusion_physical_plan::union::UnionExec;
+use datafusion_streaming_physical_plan::operators::calc::CalcNode;
+use datafusion_streaming_physical_plan::operators::union::UnionNode;
+use datafusion_streaming_physical_plan::runtime::StreamExec;
+
+use super::aggregate::{is_final, plan_aggregate};
+use super::source::native_source;
+use super::{PlanContext, is_streaming};
+
+/// The streaming form of a plan that reads a streaming table.
+pub(crate) fn recognise(
+    plan: Arc<dyn ExecutionPlan>,
+    context: &PlanContext,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if plan.children().is_empty() {
+        return match plan.is::<StreamExec>() {
+            true => Ok(plan),
+            false => native_source(plan, context),
+        };
+    }
+    if let Some(aggregate) = plan.downcast_ref::<AggregateExec>().filter(|aggregate| is_final(aggregate)) {
+        return plan_aggregate(aggregate, context, |input| recognise(input, context));
+    }
+    let children = plan.children().into_iter();
+    let child = |child: &Arc<dyn ExecutionPlan>| match is_streaming(child, context) {
+        true => recognise(Arc::clone(child), context),
+        // a part of the query that does not stream is read as it is
+        false => native_source(Arc::clone(child), context),
+    };
+    let children = children.map(child).collect::<Result<Vec<_>>>()?;
+    replace(plan, children)
+}
+
+/// The streaming node for a native node whose inputs are streaming; a node that has none is left for
+/// the verifier.
+fn replace(
+    plan: Arc<dyn ExecutionPlan>,
+    mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+        let predicate = Arc::clone(filter.predicate());
+        let input = inputs.swap_remove(0);
+        let node = match filter.projection() {
+            None => CalcNode::filter(predicate, input.schema()),
+            Some(columns) => {
+                let column = |column: &usize| {
+                    Arc::new(Column::new(input.schema().field(*column).name(), *column))
+                        as Arc<dyn PhysicalExpr>
+                };
+                CalcNode::filter_project(predicate, columns.iter().map(column).collect(), filter.schema())
+            }
+        };
+        return StreamExec::plan(node, vec![input]);
+    }
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        let expressions = projection.expr().iter().map(|projected| Arc::clone(&projected.expr)).collect();
+        return project(expressions, &plan, inputs.swap_remove(0));
+    }
+    if plan.is::<UnionExec>() {
+        return StreamExec::plan(UnionNode::new(plan.schema()), inputs);
+    }
+    if plan.is::<RepartitionExec>() || plan.is::<CoalescePartitionsExec>() {
+        // streaming nodes have exchanges of their own
+        return Ok(inputs.swap_remove(0));
+    }
+    replace_children_if_necessary(plan, inputs)
+}
+
+/// A projection; over a filter alone, the two become one Calc.
+fn project(
+    expressions: Vec<Arc<dyn PhysicalExpr>>,
+    plan: &Arc<dyn ExecutionPlan>,
+    input: Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if let Some(stream) = input.downcast_ref::<StreamExec>()
+        && let Some(calc) = stream.node().downcast_ref::<CalcNode>()
+        && let Some(filter) = calc.filter_only()
+    {
+        let node = CalcNode::filter_project(Arc::clone(filter), expressions, plan.schema());
+        return StreamExec::plan(node, stream.inputs().to_vec());
+    }
+    StreamExec::plan(CalcNode::project(expressions, plan.schema()), vec![input])
+}

@@ -1,0 +1,58 @@
+//! The rule that plans streaming queries.
+
+use std::sync::Arc;
+
+use datafusion_common::Result;
+use datafusion_common::config::ConfigOptions;
+use datafusion_physical_optimizer::PhysicalOptimizerRule;
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_streaming_physical_plan::config::StreamingOptions;
+
+use crate::passes::{PlanContext, changelog, exchange, is_streaming, position, recognise, root};
+
+/// Replaces the native nodes of a plan over unbounded or changing tables by streaming nodes, in
+/// passes:
+///
+/// 1. *recognise*: bottom up, each native node becomes its streaming node, which derives what is
+///    known of its output (changelog mode, upsert keys, time attributes);
+/// 2. *root*: what the query yields must be readable as it is asked for;
+/// 3. *changelog*: top down, nodes whose consumers do not need `-U` rows stop making them;
+/// 4. *exchange*: rows go to the partition of their key;
+/// 5. *position*: nodes are numbered, which identifies their state in checkpoints.
+///
+/// A plan without such a table is returned as it is.
+#[derive(Debug, Default)]
+pub struct StreamingRule {}
+
+impl StreamingRule {
+    /// The rule. Its place is the first among the physical optimizers.
+    pub fn new() -> Self {
+        StreamingRule::default()
+    }
+}
+
+impl PhysicalOptimizerRule for StreamingRule {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let context = PlanContext::new(config, StreamingOptions::of(config))?;
+        if !is_streaming(&plan, &context) {
+            return Ok(plan);
+        }
+        let plan = recognise::recognise(plan, &context)?;
+        let plan = root::finish(plan, &context)?;
+        let plan = changelog::drop_update_before(plan)?;
+        let plan = exchange::distribute(plan, &context)?;
+        position::number(plan)
+    }
+
+    fn name(&self) -> &str {
+        "streaming"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}

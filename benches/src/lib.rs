@@ -7,10 +7,13 @@
 //! |---|---|
 //! | [`kv`] | key, two numbers, a string, a time |
 //! | [`nexmark`] | persons, auctions and bids |
+//!
+//! [`operators`] has the operators of the baseline's jobs; `benches/` measures.
 
 mod blocks;
 pub mod kv;
 pub mod nexmark;
+pub mod operators;
 mod random;
 
 pub use blocks::{Block, Events, blocks};

@@ -10,21 +10,31 @@ use arrow::datatypes::i256;
 /// The most digits a DECIMAL can have.
 pub const MAX_PRECISION: u8 = 38;
 
-/// `10^exponent`, for exponents up to [`MAX_PRECISION`]; larger ones are cut to it.
-pub fn power_of_ten(exponent: u32) -> i128 {
-    10_i128.pow(exponent.min(u32::from(MAX_PRECISION)))
+/// `10^0` to `10^38`: all that 128 bits hold.
+const POWERS: [u128; 39] = {
+    let mut powers = [1; 39];
+    let mut exponent = 1;
+    while exponent < powers.len() {
+        powers[exponent] = powers[exponent - 1] * 10;
+        exponent += 1;
+    }
+    powers
+};
+
+/// `10^exponent`, `None` beyond 128 bits.
+fn power(exponent: u32) -> Option<u128> {
+    POWERS.get(exponent as usize).copied()
+}
+
+/// `10^precision`, the least number that has too many digits for a precision.
+pub fn limit(precision: u8) -> i128 {
+    POWERS[usize::from(precision.min(MAX_PRECISION))] as i128
 }
 
 /// Whether `value` has at most `precision` digits.
 pub fn fits(value: i128, precision: u8) -> bool {
-    value.unsigned_abs() < power_of_ten(u32::from(precision)).unsigned_abs()
-}
-
-/// `10^exponent` in 256 bits, `None` beyond them.
-fn wide_power_of_ten(exponent: u32) -> Option<i256> {
-    let high = exponent.saturating_sub(u32::from(MAX_PRECISION));
-    let low = exponent - high;
-    i256::from_i128(power_of_ten(low)).checked_mul(i256::from_i128(10_i128.checked_pow(high)?))
+    let limit = limit(precision);
+    -limit < value && value < limit
 }
 
 /// The number of decimal digits of `value`: 1 for 0.
@@ -38,14 +48,12 @@ fn digits(value: u128) -> u32 {
 /// The shift is what the scales of operands and result demand. Both operands have at most 38 digits.
 /// `None` where the divisor is zero or the result has more than 38 digits.
 pub fn divide(dividend: i128, divisor: i128, shift: i32) -> Option<i128> {
-    if divisor == 0 {
-        return None;
-    }
     let (numerator, denominator) = (dividend.unsigned_abs(), divisor.unsigned_abs());
-    let magnitude = divide_narrow(numerator, denominator, shift)
-        .or_else(|| divide_wide(numerator, denominator, shift))
-        .filter(|&quotient| digits(quotient) <= u32::from(MAX_PRECISION))?;
-    let quotient = i128::try_from(magnitude).ok()?;
+    let magnitude = match divide_narrow(numerator, denominator, shift) {
+        Some(quotient) => quotient,
+        None => divide_wide(numerator, denominator, shift)?,
+    };
+    let quotient = i128::try_from(magnitude).ok().filter(|&quotient| quotient < limit(MAX_PRECISION))?;
     Some(if (dividend < 0) == (divisor < 0) { quotient } else { -quotient })
 }
 
@@ -55,32 +63,44 @@ pub fn divide(dividend: i128, divisor: i128, shift: i32) -> Option<i128> {
 /// With a denominator of `d` digits the fraction of the quotient is a half, or `10^-d / 2` or more
 /// away from one. The rounding to 38 digits moves a quotient of `i` integer digits by
 /// `10^(i - 38) / 2` at most, so `i + d <= 38` is safe, and a numerator below `10^37` sees to that.
+#[inline]
 fn divide_narrow(numerator: u128, denominator: u128, shift: i32) -> Option<u128> {
-    const SAFE: u128 = 10_u128.pow(37);
-    let power = 10_u128.checked_pow(shift.unsigned_abs())?;
+    const SAFE: u128 = POWERS[37];
+    let power = power(shift.unsigned_abs())?;
     let (numerator, denominator) = if shift >= 0 {
         (numerator.checked_mul(power)?, denominator)
     } else {
         (numerator, denominator.checked_mul(power)?)
     };
-    if numerator >= SAFE || denominator >= SAFE {
+    if numerator >= SAFE || denominator >= SAFE || denominator == 0 {
         return None;
+    }
+    if let (Ok(numerator), Ok(denominator)) = (u64::try_from(numerator), u64::try_from(denominator)) {
+        let (quotient, remainder) = (numerator / denominator, numerator % denominator);
+        return Some(u128::from(quotient) + u128::from(remainder >= denominator - remainder));
     }
     let (quotient, remainder) = (numerator / denominator, numerator % denominator);
     Some(quotient + u128::from(2 * remainder >= denominator))
 }
 
 /// [`divide`] in 256 bits.
+#[cold]
 fn divide_wide(numerator: u128, denominator: u128, shift: i32) -> Option<u128> {
+    if denominator == 0 {
+        return None;
+    }
     if numerator == 0 {
         return Some(0);
     }
     // Scaled so, the quotient has 38 or 39 digits, and the scaled numerator at most 76.
     let mut scale = u32::from(MAX_PRECISION) + digits(denominator) - digits(numerator);
     let divisor = to_wide(denominator)?;
-    let scaled = to_wide(numerator)?.checked_mul(wide_power_of_ten(scale)?)?;
+    let high = scale.saturating_sub(u32::from(MAX_PRECISION));
+    let scaled = to_wide(numerator)?
+        .checked_mul(to_wide(power(scale - high)?)?)?
+        .checked_mul(to_wide(power(high)?)?)?;
     let mut quotient = scaled.checked_div(divisor)?;
-    let round_up = if quotient >= i256::from_i128(power_of_ten(38)) {
+    let round_up = if quotient >= to_wide(POWERS[38])? {
         scale -= 1;
         let ten = i256::from_i128(10);
         let last_digit = quotient.checked_rem(ten)?;
@@ -102,9 +122,9 @@ fn rescale_magnitude(value: u128, shift: i32) -> Option<u128> {
     let exponent = shift.unsigned_abs();
     match shift.cmp(&0) {
         Ordering::Equal => Some(value),
-        Ordering::Greater => value.checked_mul(10_u128.checked_pow(exponent)?),
+        Ordering::Greater => value.checked_mul(power(exponent)?),
         // a divisor of more digits than 128 bits hold leaves less than a half
-        Ordering::Less => Some(match 10_u128.checked_pow(exponent) {
+        Ordering::Less => Some(match power(exponent) {
             Some(power) => value / power + u128::from(value % power >= power.div_ceil(2)),
             None => 0,
         }),

@@ -81,7 +81,7 @@ pub(super) struct Decimal {
 impl Decimal {
     /// Sums of at most `precision` digits.
     pub(super) fn new(precision: u8) -> Self {
-        Self { limit: decimal::power_of_ten(u32::from(precision)) }
+        Self { limit: decimal::limit(precision) }
     }
 
     fn fit(&self, sum: i128) -> Option<i128> {
@@ -180,29 +180,42 @@ impl<A: Arithmetic> Totals<A> {
         (A::OVERFLOWN != Some(sum)).then_some(sum)
     }
 
+    /// Adds a value to a slot that has the sum `sum`. Returns the sum after it.
     #[inline(always)]
-    pub(super) fn add(&mut self, slot: usize, value: A::Native) {
-        self.set(slot, self.get(slot).and_then(|sum| self.arithmetic.plus(sum, value)));
+    pub(super) fn plus(
+        &mut self,
+        slot: usize,
+        sum: Option<A::Native>,
+        value: A::Native,
+    ) -> Option<A::Native> {
+        self.set(slot, sum.and_then(|sum| self.arithmetic.plus(sum, value)))
+    }
+
+    /// Subtracts a value from a slot that has the sum `sum`. Returns the sum after it.
+    #[inline(always)]
+    pub(super) fn minus(
+        &mut self,
+        slot: usize,
+        sum: Option<A::Native>,
+        value: A::Native,
+    ) -> Option<A::Native> {
+        self.set(slot, sum.and_then(|sum| self.arithmetic.minus(sum, value)))
     }
 
     #[inline(always)]
-    pub(super) fn subtract(&mut self, slot: usize, value: A::Native) {
-        self.set(slot, self.get(slot).and_then(|sum| self.arithmetic.minus(sum, value)));
-    }
-
-    #[inline(always)]
-    fn set(&mut self, slot: usize, sum: Option<A::Native>) {
+    fn set(&mut self, slot: usize, sum: Option<A::Native>) -> Option<A::Native> {
         if let Some(sum) = sum.or(A::OVERFLOWN) {
             self.sums[slot] = sum;
         }
+        sum
     }
 
     /// Adds a sum of another state, `None` for one that has overflown.
     fn merge_sum(&mut self, slot: usize, sum: Option<A::Native>) {
         match sum {
-            Some(sum) => self.add(slot, sum),
+            Some(sum) => self.plus(slot, self.get(slot), sum),
             None => self.set(slot, None),
-        }
+        };
     }
 
     /// Adds sums of another state, the array of [`Totals::gather`].
@@ -224,11 +237,7 @@ impl<A: Arithmetic> Totals<A> {
 
     /// The sums of `slots` as an array of `data_type`, NULL where they have overflown.
     pub(super) fn gather(&self, slots: &[u32], data_type: &DataType) -> Result<ArrayRef> {
-        let mut values = Values::with_capacity(slots.len());
-        for &slot in slots {
-            values.push(self.get(slot as usize));
-        }
-        values.finish(data_type)
+        Values::collect(slots.iter().map(|&slot| self.get(slot as usize)), data_type)
     }
 
     pub(super) fn grow(&mut self, slots: usize) {

@@ -196,6 +196,13 @@ struct AvgCells<M: Mean> {
     sum_type: DataType,
 }
 
+impl<M: Mean> AvgCells<M> {
+    #[inline(always)]
+    fn mean(&self, sum: Option<<M::Sum as Arithmetic>::Native>, count: i64) -> Option<M::Native> {
+        if count == 0 { None } else { self.mean.quotient(sum?, count) }
+    }
+}
+
 impl<M: Mean> Cells for AvgCells<M> {
     type Args = <M::Native as Element>::Values;
     type Value = Option<M::Native>;
@@ -206,32 +213,35 @@ impl<M: Mean> Cells for AvgCells<M> {
     }
 
     #[inline(always)]
-    fn add(&mut self, slot: usize, args: &Self::Args, row: usize) {
-        self.totals.add(slot, M::widen(M::Native::get(args, row)));
-        self.counts[slot] = self.counts[slot].wrapping_add(1);
+    fn add(&mut self, slot: usize, _: Self::Value, args: &Self::Args, row: usize) -> Self::Value {
+        let value = M::widen(M::Native::get(args, row));
+        let sum = self.totals.plus(slot, self.totals.get(slot), value);
+        let count = self.counts[slot].wrapping_add(1);
+        self.counts[slot] = count;
+        self.mean(sum, count)
     }
 
     #[inline(always)]
-    fn retract(&mut self, slot: usize, args: &Self::Args, row: usize) {
-        self.totals.subtract(slot, M::widen(M::Native::get(args, row)));
-        self.counts[slot] = self.counts[slot].wrapping_sub(1);
+    fn retract(&mut self, slot: usize, _: Self::Value, args: &Self::Args, row: usize) -> Self::Value {
+        let value = M::widen(M::Native::get(args, row));
+        let sum = self.totals.minus(slot, self.totals.get(slot), value);
+        let count = self.counts[slot].wrapping_sub(1);
+        self.counts[slot] = count;
+        self.mean(sum, count)
     }
 
     #[inline(always)]
     fn value(&self, slot: usize) -> Option<M::Native> {
-        match self.counts[slot] {
-            0 => None,
-            count => self.totals.get(slot).and_then(|sum| self.mean.quotient(sum, count)),
-        }
+        self.mean(self.totals.get(slot), self.counts[slot])
     }
 
-    fn output(&self, capacity: usize) -> Self::Output {
-        Values::with_capacity(capacity)
+    fn output(&self, len: usize) -> Self::Output {
+        Values::new(len)
     }
 
     #[inline(always)]
-    fn push(&self, _: usize, value: Option<M::Native>, output: &mut Self::Output) {
-        output.push(value);
+    fn put(&self, at: usize, _: usize, value: Option<M::Native>, output: &mut Self::Output) {
+        output.put(at, value);
     }
 
     fn finish(&self, output: Self::Output) -> Result<ArrayRef> {

@@ -42,20 +42,21 @@ pub(super) trait Cells: Send + Sync + Debug {
         args.iter().fold(None, |taken, arg| NullBuffer::union(taken.as_ref(), arg.logical_nulls().as_ref()))
     }
 
-    /// Adds the value of a row to a slot.
-    fn add(&mut self, slot: usize, args: &Self::Args, row: usize);
-
-    /// Takes the value of a row from a slot.
-    fn retract(&mut self, slot: usize, args: &Self::Args, row: usize);
-
     /// The value of a slot.
     fn value(&self, slot: usize) -> Self::Value;
 
-    /// An output with room for `capacity` values.
-    fn output(&self, capacity: usize) -> Self::Output;
+    /// Adds the value of a row to a slot that has the value `before`. Returns the value after it.
+    fn add(&mut self, slot: usize, before: Self::Value, args: &Self::Args, row: usize) -> Self::Value;
 
-    /// Appends the present value of a slot, as [`Cells::value`] returned it.
-    fn push(&self, slot: usize, value: Self::Value, output: &mut Self::Output);
+    /// Takes the value of a row from a slot that has the value `before`. Returns the value after it.
+    fn retract(&mut self, slot: usize, before: Self::Value, args: &Self::Args, row: usize) -> Self::Value;
+
+    /// An output of `len` values.
+    fn output(&self, len: usize) -> Self::Output;
+
+    /// Puts the present value of a slot, as [`Cells::value`] returned it, into the output. `at` counts
+    /// up from zero.
+    fn put(&self, at: usize, slot: usize, value: Self::Value, output: &mut Self::Output);
 
     /// The array of the values.
     fn finish(&self, output: Self::Output) -> Result<ArrayRef>;
@@ -136,27 +137,29 @@ impl<'a, A> Batch<'a, A> {
         Ok(Self { slots: rows.slots, retract, counts, args: cells.args(args)? })
     }
 
-    /// Folds one row. `SELECT`: not all rows count. `RETRACT`: some rows retract.
+    /// Folds one row and returns the value after it. `SELECT`: not all rows count. `RETRACT`: some
+    /// rows retract.
     #[inline(always)]
-    fn apply<C: Cells<Args = A>, const SELECT: bool, const RETRACT: bool>(
+    fn step<C: Cells<Args = A>, const SELECT: bool, const RETRACT: bool>(
         &self,
         cells: &mut C,
         slot: usize,
+        before: C::Value,
         row: usize,
-    ) {
+    ) -> C::Value {
         if SELECT && !self.counts.value(row) {
-            return;
-        }
-        if RETRACT && self.retract[row] {
-            cells.retract(slot, &self.args, row);
+            before
+        } else if RETRACT && self.retract[row] {
+            cells.retract(slot, before, &self.args, row)
         } else {
-            cells.add(slot, &self.args, row);
+            cells.add(slot, before, &self.args, row)
         }
     }
 
     fn accumulate<C: Cells<Args = A>, const SELECT: bool, const RETRACT: bool>(&self, cells: &mut C) {
         for (row, &slot) in self.slots.iter().enumerate() {
-            self.apply::<C, SELECT, RETRACT>(cells, slot as usize, row);
+            let slot = slot as usize;
+            self.step::<C, SELECT, RETRACT>(cells, slot, cells.value(slot), row);
         }
     }
 
@@ -169,20 +172,21 @@ impl<'a, A> Batch<'a, A> {
     ) {
         for (row, ((&slot, &fate), changed)) in self.slots.iter().zip(fates).zip(changed).enumerate() {
             let slot = slot as usize;
+            let (before_at, after_at) = if PAIRS { (2 * row, 2 * row + 1) } else { (row, row) };
             let before = cells.value(slot);
             if PAIRS || fate == Fate::Last {
-                cells.push(slot, before, output);
+                cells.put(before_at, slot, before, output);
             }
-            self.apply::<C, SELECT, RETRACT>(cells, slot, row);
-            let after = cells.value(slot);
-            if PAIRS || fate != Fate::Last {
-                cells.push(slot, after, output);
+            if fate == Fate::Last {
+                cells.clear(slot);
+                if PAIRS {
+                    cells.put(after_at, slot, cells.value(slot), output);
+                }
+                continue;
             }
-            match fate {
-                Fate::Update => *changed |= before != after,
-                Fate::First => {}
-                Fate::Last => cells.clear(slot),
-            }
+            let after = self.step::<C, SELECT, RETRACT>(cells, slot, before, row);
+            cells.put(after_at, slot, after, output);
+            *changed |= (fate == Fate::Update) & (before != after);
         }
     }
 }
@@ -238,9 +242,9 @@ impl<C: Cells + 'static> AggregateState for CellState<C> {
 
     fn evaluate(&self, slots: &[u32]) -> Result<ArrayRef> {
         let mut output = self.0.output(slots.len());
-        for &slot in slots {
+        for (at, &slot) in slots.iter().enumerate() {
             let slot = slot as usize;
-            self.0.push(slot, self.0.value(slot), &mut output);
+            self.0.put(at, slot, self.0.value(slot), &mut output);
         }
         self.0.finish(output)
     }

@@ -55,15 +55,17 @@ impl Cells for CountCells {
     }
 
     #[inline(always)]
-    fn add(&mut self, slot: usize, (): &(), _: usize) {
-        let count = &mut self.counts[slot];
-        *count = count.wrapping_add(1);
+    fn add(&mut self, slot: usize, before: i64, (): &(), _: usize) -> i64 {
+        let after = before.wrapping_add(1);
+        self.counts[slot] = after;
+        after
     }
 
     #[inline(always)]
-    fn retract(&mut self, slot: usize, (): &(), _: usize) {
-        let count = &mut self.counts[slot];
-        *count = count.wrapping_sub(1);
+    fn retract(&mut self, slot: usize, before: i64, (): &(), _: usize) -> i64 {
+        let after = before.wrapping_sub(1);
+        self.counts[slot] = after;
+        after
     }
 
     #[inline(always)]
@@ -71,13 +73,13 @@ impl Cells for CountCells {
         self.counts[slot]
     }
 
-    fn output(&self, capacity: usize) -> Vec<i64> {
-        Vec::with_capacity(capacity)
+    fn output(&self, len: usize) -> Vec<i64> {
+        vec![0; len]
     }
 
     #[inline(always)]
-    fn push(&self, _: usize, value: i64, output: &mut Vec<i64>) {
-        output.push(value);
+    fn put(&self, at: usize, _: usize, value: i64, output: &mut Vec<i64>) {
+        output[at] = value;
     }
 
     fn finish(&self, output: Vec<i64>) -> Result<ArrayRef> {

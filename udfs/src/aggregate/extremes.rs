@@ -132,7 +132,7 @@ impl<M: Members, X: Extreme> Cells for RetractableExtremes<M, X> {
     }
 
     #[inline]
-    fn add(&mut self, slot: usize, args: &Self::Args, row: usize) {
+    fn add(&mut self, slot: usize, _: M::Mark, args: &Self::Args, row: usize) -> M::Mark {
         let value = M::get(args, row);
         let probe = value.borrow();
         if self.count(slot, probe, 1) == 0 {
@@ -143,20 +143,22 @@ impl<M: Members, X: Extreme> Cells for RetractableExtremes<M, X> {
         if beaten && group.live > 0 {
             self.set_extreme(slot, Some(M::key(probe)));
         }
+        self.value(slot)
     }
 
     #[inline]
-    fn retract(&mut self, slot: usize, args: &Self::Args, row: usize) {
+    fn retract(&mut self, slot: usize, before: M::Mark, args: &Self::Args, row: usize) -> M::Mark {
         let value = M::get(args, row);
         let probe = value.borrow();
         if self.count(slot, probe, -1) != 1 {
-            return;
+            return before;
         }
         let group = &mut self.groups[slot];
         group.live -= 1;
         if group.live == 0 || group.extreme.as_ref().is_some_and(|extreme| extreme.borrow() == probe) {
             self.look_up_extreme(slot);
         }
+        self.value(slot)
     }
 
     #[inline(always)]
@@ -164,13 +166,13 @@ impl<M: Members, X: Extreme> Cells for RetractableExtremes<M, X> {
         M::mark(self.groups[slot].extreme.as_ref(), self.changes)
     }
 
-    fn output(&self, capacity: usize) -> Self::Output {
-        M::output(capacity)
+    fn output(&self, len: usize) -> Self::Output {
+        M::output(len)
     }
 
     #[inline(always)]
-    fn push(&self, slot: usize, _: M::Mark, output: &mut Self::Output) {
-        M::push(self.groups[slot].extreme.as_ref(), output);
+    fn put(&self, at: usize, slot: usize, _: M::Mark, output: &mut Self::Output) {
+        M::put(at, self.groups[slot].extreme.as_ref(), output);
     }
 
     fn finish(&self, output: Self::Output) -> Result<ArrayRef> {
@@ -198,16 +200,14 @@ impl<M: Members, X: Extreme> Cells for RetractableExtremes<M, X> {
     }
 
     fn snapshot(&self, slots: &[u32]) -> Result<Vec<ArrayRef>> {
-        let mut extremes = M::output(slots.len());
-        let mut members = M::output(slots.len());
-        let mut counts = Vec::with_capacity(slots.len());
-        let mut lengths = Vec::with_capacity(slots.len());
-        for &slot in slots {
-            let group = &self.groups[slot as usize];
-            M::push(group.extreme.as_ref(), &mut extremes);
+        let groups = || slots.iter().map(|&slot| &self.groups[slot as usize]);
+        let extremes = M::collect(groups().map(|group| group.extreme.as_ref()), &self.data_type)?;
+        let (mut members, mut counts, mut lengths) =
+            (Vec::new(), Vec::new(), Vec::with_capacity(slots.len()));
+        for group in groups() {
             let start = counts.len();
             for (member, count) in group.values.iter() {
-                M::push(Some(member), &mut members);
+                members.push(Some(member));
                 counts.push(count);
             }
             lengths.push(counts.len() - start);
@@ -217,11 +217,11 @@ impl<M: Members, X: Extreme> Cells for RetractableExtremes<M, X> {
             DataType::Struct(fields) => fields.clone(),
             _ => Fields::empty(),
         };
-        let members = M::finish(members, &self.data_type)?;
+        let members = M::collect(members.into_iter(), &self.data_type)?;
         let entries = StructArray::try_new(fields, vec![members, Arc::new(Int64Array::from(counts))], None)?;
         let offsets = OffsetBuffer::from_lengths(lengths);
         let values = ListArray::try_new(Arc::new(member_field), offsets, Arc::new(entries), None)?;
-        Ok(vec![M::finish(extremes, &self.data_type)?, Arc::new(values)])
+        Ok(vec![extremes, Arc::new(values)])
     }
 
     fn merge(&mut self, slots: &[u32], state: &[ArrayRef]) -> Result<()> {

@@ -38,11 +38,25 @@ pub(super) trait Members: Debug + Send + Sync + 'static {
     /// The mark of the value of a slot in a state that has seen so many changes.
     fn mark(value: Option<&Self::Key>, changes: u64) -> Self::Mark;
 
-    fn output(capacity: usize) -> Self::Output;
+    /// An output of `len` values.
+    fn output(len: usize) -> Self::Output;
 
-    fn push(value: Option<&Self::Key>, output: &mut Self::Output);
+    /// Puts a value into the output. `at` counts up from zero.
+    fn put(at: usize, value: Option<&Self::Key>, output: &mut Self::Output);
 
     fn finish(output: Self::Output, data_type: &DataType) -> Result<ArrayRef>;
+
+    /// An array of values.
+    fn collect<'a>(
+        values: impl ExactSizeIterator<Item = Option<&'a Self::Key>>,
+        data_type: &DataType,
+    ) -> Result<ArrayRef> {
+        let mut output = Self::output(values.len());
+        for (at, value) in values.enumerate() {
+            Self::put(at, value, &mut output);
+        }
+        Self::finish(output, data_type)
+    }
 }
 
 /// Native values, as integers of their order.
@@ -81,13 +95,13 @@ impl<E: Ordered> Members for Native<E> {
         value.copied().map(E::from_key)
     }
 
-    fn output(capacity: usize) -> Self::Output {
-        Values::with_capacity(capacity)
+    fn output(len: usize) -> Self::Output {
+        Values::new(len)
     }
 
     #[inline(always)]
-    fn push(value: Option<&E::Key>, output: &mut Self::Output) {
-        output.push(value.copied().map(E::from_key));
+    fn put(at: usize, value: Option<&E::Key>, output: &mut Self::Output) {
+        output.put(at, value.copied().map(E::from_key));
     }
 
     fn finish(output: Self::Output, data_type: &DataType) -> Result<ArrayRef> {
@@ -128,11 +142,11 @@ impl Members for Text {
         changes
     }
 
-    fn output(capacity: usize) -> TextOutput {
-        TextOutput::with_capacity(capacity)
+    fn output(len: usize) -> TextOutput {
+        TextOutput::with_capacity(len)
     }
 
-    fn push(value: Option<&Box<str>>, output: &mut TextOutput) {
+    fn put(_: usize, value: Option<&Box<str>>, output: &mut TextOutput) {
         output.push(value.map(|value| &**value));
     }
 

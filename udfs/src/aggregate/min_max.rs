@@ -138,9 +138,11 @@ impl<E: Element, X: Extreme> RunningExtreme<E, X> {
     }
 
     #[inline(always)]
-    fn offer(&mut self, slot: usize, value: E) {
-        if self.extremes.get(slot).is_none_or(|extreme| X::beats(&value, &extreme)) {
-            self.extremes.set(slot, value);
+    fn offer(&mut self, slot: usize, extreme: Option<E>, value: E) -> Option<E> {
+        match extreme {
+            Some(extreme) if X::beats(&value, &extreme) => self.extremes.update(slot, Some(value)),
+            Some(_) => extreme,
+            None => self.extremes.set(slot, value),
         }
     }
 }
@@ -157,24 +159,26 @@ impl<E: Element, X: Extreme> Cells for RunningExtreme<E, X> {
     }
 
     #[inline(always)]
-    fn add(&mut self, slot: usize, args: &Self::Args, row: usize) {
-        self.offer(slot, E::get(args, row));
+    fn add(&mut self, slot: usize, before: Option<E>, args: &Self::Args, row: usize) -> Option<E> {
+        self.offer(slot, before, E::get(args, row))
     }
 
-    fn retract(&mut self, _: usize, _: &Self::Args, _: usize) {}
+    fn retract(&mut self, _: usize, before: Option<E>, _: &Self::Args, _: usize) -> Option<E> {
+        before
+    }
 
     #[inline(always)]
     fn value(&self, slot: usize) -> Option<E> {
         self.extremes.get(slot)
     }
 
-    fn output(&self, capacity: usize) -> Self::Output {
-        Values::with_capacity(capacity)
+    fn output(&self, len: usize) -> Self::Output {
+        Values::new(len)
     }
 
     #[inline(always)]
-    fn push(&self, _: usize, value: Option<E>, output: &mut Self::Output) {
-        output.push(value);
+    fn put(&self, at: usize, _: usize, value: Option<E>, output: &mut Self::Output) {
+        output.put(at, value);
     }
 
     fn finish(&self, output: Self::Output) -> Result<ArrayRef> {
@@ -202,7 +206,8 @@ impl<E: Element, X: Extreme> Cells for RunningExtreme<E, X> {
         let values = E::values(extremes)?;
         for (row, &slot) in slots.iter().enumerate() {
             if extremes.is_valid(row) {
-                self.offer(slot as usize, E::get(&values, row));
+                let slot = slot as usize;
+                self.offer(slot, self.extremes.get(slot), E::get(&values, row));
             }
         }
         Ok(())
@@ -211,7 +216,8 @@ impl<E: Element, X: Extreme> Cells for RunningExtreme<E, X> {
     fn merge_slots(&mut self, into: &[u32], from: &[u32]) -> Result<()> {
         for (&into, &from) in into.iter().zip(from) {
             if let Some(extreme) = self.extremes.get(from as usize) {
-                self.offer(into as usize, extreme);
+                let into = into as usize;
+                self.offer(into, self.extremes.get(into), extreme);
             }
         }
         Ok(())

@@ -58,23 +58,26 @@ impl<X: Extreme> Cells for StringExtremes<X> {
     }
 
     #[inline]
-    fn add(&mut self, slot: usize, args: &TextValues, row: usize) {
+    fn add(&mut self, slot: usize, _: u64, args: &TextValues, row: usize) -> u64 {
         self.offer(slot, args.get(row));
+        self.changes
     }
 
-    fn retract(&mut self, _: usize, _: &TextValues, _: usize) {}
+    fn retract(&mut self, _: usize, before: u64, _: &TextValues, _: usize) -> u64 {
+        before
+    }
 
     #[inline(always)]
     fn value(&self, _: usize) -> u64 {
         self.changes
     }
 
-    fn output(&self, capacity: usize) -> TextOutput {
-        TextOutput::with_capacity(capacity)
+    fn output(&self, len: usize) -> TextOutput {
+        TextOutput::with_capacity(len)
     }
 
     #[inline]
-    fn push(&self, slot: usize, _: u64, output: &mut TextOutput) {
+    fn put(&self, _: usize, slot: usize, _: u64, output: &mut TextOutput) {
         output.push(self.extremes[slot].as_deref());
     }
 

@@ -71,12 +71,25 @@ impl<A: Arithmetic> InsertOnlySum<A> {
     }
 
     #[inline(always)]
-    fn plus(&mut self, slot: usize, value: A::Native) {
-        let sum = match self.sums.get(slot) {
-            Some(sum) => self.arithmetic.plus(sum, value),
-            None => Some(value),
-        };
-        self.sums.replace(slot, sum);
+    fn plus(&mut self, slot: usize, sum: Option<A::Native>, value: A::Native) -> Option<A::Native> {
+        match sum {
+            Some(sum) => self.sums.update(slot, self.arithmetic.plus(sum, value)),
+            None => self.sums.set(slot, value),
+        }
+    }
+
+    #[inline(always)]
+    fn minus(&mut self, slot: usize, sum: Option<A::Native>, value: A::Native) -> Option<A::Native> {
+        match sum {
+            Some(sum) => self.sums.update(slot, self.arithmetic.minus(sum, value)),
+            None => self.sums.set(slot, self.arithmetic.minus(A::Native::default(), value)?),
+        }
+    }
+
+    fn merge_sum(&mut self, slot: usize, sum: Option<A::Native>) {
+        if let Some(sum) = sum {
+            self.plus(slot, self.sums.get(slot), sum);
+        }
     }
 }
 
@@ -92,24 +105,26 @@ impl<A: Arithmetic> Cells for InsertOnlySum<A> {
     }
 
     #[inline(always)]
-    fn add(&mut self, slot: usize, args: &Self::Args, row: usize) {
-        self.plus(slot, A::Native::get(args, row));
+    fn add(&mut self, slot: usize, before: Self::Value, args: &Self::Args, row: usize) -> Self::Value {
+        self.plus(slot, before, A::Native::get(args, row))
     }
 
-    fn retract(&mut self, _: usize, _: &Self::Args, _: usize) {}
+    fn retract(&mut self, _: usize, before: Self::Value, _: &Self::Args, _: usize) -> Self::Value {
+        before
+    }
 
     #[inline(always)]
     fn value(&self, slot: usize) -> Option<A::Native> {
         self.sums.get(slot)
     }
 
-    fn output(&self, capacity: usize) -> Self::Output {
-        Values::with_capacity(capacity)
+    fn output(&self, len: usize) -> Self::Output {
+        Values::new(len)
     }
 
     #[inline(always)]
-    fn push(&self, _: usize, value: Option<A::Native>, output: &mut Self::Output) {
-        output.push(value);
+    fn put(&self, at: usize, _: usize, value: Option<A::Native>, output: &mut Self::Output) {
+        output.put(at, value);
     }
 
     fn finish(&self, output: Self::Output) -> Result<ArrayRef> {
@@ -136,18 +151,14 @@ impl<A: Arithmetic> Cells for InsertOnlySum<A> {
         let sums = state_column(state, 0)?;
         let values = A::Native::values(sums)?;
         for (row, &slot) in slots.iter().enumerate() {
-            if sums.is_valid(row) {
-                self.plus(slot as usize, A::Native::get(&values, row));
-            }
+            self.merge_sum(slot as usize, sums.is_valid(row).then(|| A::Native::get(&values, row)));
         }
         Ok(())
     }
 
     fn merge_slots(&mut self, into: &[u32], from: &[u32]) -> Result<()> {
         for (&into, &from) in into.iter().zip(from) {
-            if let Some(sum) = self.sums.get(from as usize) {
-                self.plus(into as usize, sum);
-            }
+            self.merge_sum(into as usize, self.sums.get(from as usize));
         }
         Ok(())
     }
@@ -180,17 +191,19 @@ impl<A: Arithmetic> Cells for RetractableSum<A> {
     }
 
     #[inline(always)]
-    fn add(&mut self, slot: usize, args: &Self::Args, row: usize) {
-        self.added.add(slot, args, row);
+    fn add(&mut self, slot: usize, before: Self::Value, args: &Self::Args, row: usize) -> Self::Value {
+        let sum = before.or_else(|| self.added.sums.get(slot));
+        let sum = self.added.plus(slot, sum, A::Native::get(args, row));
         self.counts[slot] = self.counts[slot].wrapping_add(1);
+        sum.filter(|_| self.counts[slot] != 0)
     }
 
     #[inline(always)]
-    fn retract(&mut self, slot: usize, args: &Self::Args, row: usize) {
-        let sum = self.added.sums.get(slot).unwrap_or_default();
-        let difference = self.added.arithmetic.minus(sum, A::Native::get(args, row));
-        self.added.sums.replace(slot, difference);
+    fn retract(&mut self, slot: usize, before: Self::Value, args: &Self::Args, row: usize) -> Self::Value {
+        let sum = before.or_else(|| self.added.sums.get(slot));
+        let sum = self.added.minus(slot, sum, A::Native::get(args, row));
         self.counts[slot] = self.counts[slot].wrapping_sub(1);
+        sum.filter(|_| self.counts[slot] != 0)
     }
 
     #[inline(always)]
@@ -198,13 +211,13 @@ impl<A: Arithmetic> Cells for RetractableSum<A> {
         self.added.sums.get(slot).filter(|_| self.counts[slot] != 0)
     }
 
-    fn output(&self, capacity: usize) -> Self::Output {
-        self.added.output(capacity)
+    fn output(&self, len: usize) -> Self::Output {
+        self.added.output(len)
     }
 
     #[inline(always)]
-    fn push(&self, _: usize, value: Option<A::Native>, output: &mut Self::Output) {
-        output.push(value);
+    fn put(&self, at: usize, _: usize, value: Option<A::Native>, output: &mut Self::Output) {
+        output.put(at, value);
     }
 
     fn finish(&self, output: Self::Output) -> Result<ArrayRef> {

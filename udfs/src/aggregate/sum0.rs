@@ -64,13 +64,13 @@ impl<A: Arithmetic> Cells for Sum0Cells<A> {
     }
 
     #[inline(always)]
-    fn add(&mut self, slot: usize, args: &Self::Args, row: usize) {
-        self.totals.add(slot, A::Native::get(args, row));
+    fn add(&mut self, slot: usize, sum: Self::Value, args: &Self::Args, row: usize) -> Self::Value {
+        self.totals.plus(slot, sum, A::Native::get(args, row))
     }
 
     #[inline(always)]
-    fn retract(&mut self, slot: usize, args: &Self::Args, row: usize) {
-        self.totals.subtract(slot, A::Native::get(args, row));
+    fn retract(&mut self, slot: usize, sum: Self::Value, args: &Self::Args, row: usize) -> Self::Value {
+        self.totals.minus(slot, sum, A::Native::get(args, row))
     }
 
     #[inline(always)]
@@ -78,13 +78,13 @@ impl<A: Arithmetic> Cells for Sum0Cells<A> {
         self.totals.get(slot)
     }
 
-    fn output(&self, capacity: usize) -> Self::Output {
-        Values::with_capacity(capacity)
+    fn output(&self, len: usize) -> Self::Output {
+        Values::new(len)
     }
 
     #[inline(always)]
-    fn push(&self, _: usize, value: Option<A::Native>, output: &mut Self::Output) {
-        output.push(value);
+    fn put(&self, at: usize, _: usize, value: Option<A::Native>, output: &mut Self::Output) {
+        output.put(at, value);
     }
 
     fn finish(&self, output: Self::Output) -> Result<ArrayRef> {

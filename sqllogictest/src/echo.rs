@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use async_trait::async_trait;
 use datafusion::common::{Result, exec_err};
-use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, RowKind};
+use datafusion_streaming::changelog::{ChangelogBatch, RowKind};
 
 use crate::{Engine, Mode, Session};
 

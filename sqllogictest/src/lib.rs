@@ -37,6 +37,7 @@ mod report;
 mod runner;
 mod script;
 mod session;
+mod streaming;
 
 pub use mode::Mode;
 pub use pending::Pending;
@@ -44,3 +45,4 @@ pub use report::{Failure, FileReport, RecordReport};
 pub use runner::Runner;
 pub use script::slt_files;
 pub use session::{Engine, Session};
+pub use streaming::StreamingEngine;

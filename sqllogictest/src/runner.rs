@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use datafusion::common::{DataFusionError, Result, exec_err};
-use datafusion_streaming_physical_plan::changelog::ChangelogBatch;
+use datafusion_streaming::changelog::ChangelogBatch;
 use futures::FutureExt;
 use sqllogictest::ExpectedError;
 

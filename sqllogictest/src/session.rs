@@ -4,7 +4,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use datafusion::common::Result;
-use datafusion_streaming_physical_plan::changelog::ChangelogBatch;
+use datafusion_streaming::changelog::ChangelogBatch;
 
 use crate::Mode;
 

@@ -1,0 +1,143 @@
+//! Sessions of datafusion-streaming.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::common::{Result, exec_datafusion_err, plan_datafusion_err};
+use datafusion::prelude::SessionContext;
+use datafusion_streaming::changelog::ChangelogBatch;
+use datafusion_streaming::config::StreamingOptions;
+use datafusion_streaming::runtime::{CheckpointCoordinator, StreamElement, StreamEnvironment};
+use datafusion_streaming::{ChangelogDataFrame, FlinkSql};
+use futures::{StreamExt, TryStreamExt};
+
+use crate::{Engine, Mode, Session};
+
+/// The key partitions of [`Mode::Parallel`].
+const PARALLELISM: usize = 4;
+
+/// How many source rows lie between a restore and the next snapshot, in turn.
+const ROWS_TO_SNAPSHOT: [u64; 3] = [1, 3, 7];
+
+/// How often a query is restored; then it runs to its end.
+const RESTORES: usize = 8;
+
+type MakeContext = dyn Fn() -> Result<SessionContext> + Send + Sync;
+
+/// Flink SQL in a DataFusion session with the extension.
+#[derive(Clone)]
+pub struct StreamingEngine {
+    context: Arc<MakeContext>,
+}
+
+impl StreamingEngine {
+    /// An engine whose sessions are those of `context`, for tables and functions of one's own. The
+    /// extension must be installed in them.
+    pub fn new(context: impl Fn() -> Result<SessionContext> + Send + Sync + 'static) -> Self {
+        StreamingEngine { context: Arc::new(context) }
+    }
+}
+
+impl Default for StreamingEngine {
+    /// Sessions with nothing but the extension.
+    fn default() -> Self {
+        StreamingEngine::new(|| {
+            let context = SessionContext::new();
+            datafusion_streaming::install(&context)?;
+            Ok(context)
+        })
+    }
+}
+
+impl fmt::Debug for StreamingEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamingEngine").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Engine for StreamingEngine {
+    fn label(&self) -> &str {
+        "datafusion-streaming"
+    }
+
+    async fn session(&self, directory: &Path, mode: Mode) -> Result<Box<dyn Session>> {
+        let context = (self.context)()?;
+        let base_dir = directory
+            .to_str()
+            .ok_or_else(|| exec_datafusion_err!("the folder {} is not UTF-8", directory.display()))?;
+        {
+            let state = context.state_ref();
+            let mut state = state.write();
+            let options = state.config_mut().options_mut();
+            if mode == Mode::OneRow {
+                options.set("datafusion.execution.batch_size", "1")?;
+            }
+            let streaming = options.extensions.get_mut::<StreamingOptions>().ok_or_else(|| {
+                plan_datafusion_err!("the streaming extension is not installed in this session")
+            })?;
+            streaming.base_dir = base_dir.to_string();
+            streaming.parallelism = if mode == Mode::Parallel { PARALLELISM } else { 1 };
+        }
+        Ok(Box::new(StreamingSession { context, mode, queries: 0 }))
+    }
+}
+
+/// A session in which a file runs.
+struct StreamingSession {
+    context: SessionContext,
+    mode: Mode,
+    /// The number of queries so far: each begins at another of the distances to a snapshot.
+    queries: usize,
+}
+
+#[async_trait]
+impl Session for StreamingSession {
+    async fn statement(&mut self, sql: &str) -> Result<()> {
+        self.context.flink_sql(sql).await?.collect().await?;
+        Ok(())
+    }
+
+    async fn query(&mut self, sql: &str) -> Result<Vec<ChangelogBatch>> {
+        self.queries += 1;
+        if self.mode == Mode::Restore {
+            return self.restored_query(sql).await;
+        }
+        self.context.flink_sql(sql).await?.execute_changelog().await?.try_collect().await
+    }
+}
+
+impl StreamingSession {
+    /// The output up to a snapshot, of the query restored from it up to the next one, and so on.
+    async fn restored_query(&self, sql: &str) -> Result<Vec<ChangelogBatch>> {
+        let mut changes = vec![];
+        let mut restored = None;
+        for run in 0..=RESTORES {
+            let distance = ROWS_TO_SNAPSHOT[(self.queries + run) % ROWS_TO_SNAPSHOT.len()];
+            let every_rows = (run < RESTORES).then_some(distance);
+            let checkpoints = Arc::new(CheckpointCoordinator::new(restored, every_rows));
+            let environment = StreamEnvironment {
+                checkpoints: Some(Arc::clone(&checkpoints)),
+                ..StreamEnvironment::default()
+            };
+            let query = self.context.flink_sql(sql).await?;
+            let mut elements = query.execute_changelog_with(environment).await?.into_elements();
+            restored = loop {
+                match elements.next().await.transpose()? {
+                    None => return Ok(changes),
+                    Some(StreamElement::Data(batch)) => changes.push(batch),
+                    Some(StreamElement::Barrier(barrier)) => {
+                        let checkpoint = checkpoints.complete(barrier).ok_or_else(|| {
+                            exec_datafusion_err!("barrier {barrier} came out, but no snapshot was taken")
+                        })?;
+                        break Some(checkpoint);
+                    }
+                    Some(StreamElement::Watermark(_) | StreamElement::Idle) => {}
+                }
+            };
+        }
+        Ok(changes)
+    }
+}

@@ -20,7 +20,7 @@ pub struct FileLocation {
     store: Arc<dyn ObjectStore>,
     pub(super) path: Path,
     /// The same on the local disk.
-    local: Option<PathBuf>,
+    pub(super) local: Option<PathBuf>,
 }
 
 impl FileLocation {

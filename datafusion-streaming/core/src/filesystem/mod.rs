@@ -15,7 +15,9 @@ mod position;
 mod reader;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 pub use location::FileLocation;
 pub use options::FilesystemOptions;
 pub use reader::FilesystemReader;
+pub use writer::FilesystemWriter;

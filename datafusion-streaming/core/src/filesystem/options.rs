@@ -17,6 +17,10 @@ pub struct FilesystemOptions {
     pub monitor_interval: Option<Duration>,
     /// `source.path.regex-pattern`: only files whose whole absolute path matches are read.
     pub path_pattern: Option<Regex>,
+    /// `sink.rolling-policy.file-size`: when a part file is complete, in bytes.
+    pub rolling_size: u64,
+    /// `sink.rolling-policy.rollover-interval`: the age at which the next row completes a part file.
+    pub rolling_interval: Duration,
 }
 
 impl FilesystemOptions {
@@ -36,7 +40,14 @@ impl FilesystemOptions {
         let path_pattern = path_pattern.transpose().map_err(|error| {
             plan_datafusion_err!("the option '{PATTERN}' of table '{}': {error}", options.table())
         })?;
-        Ok(FilesystemOptions { path: path.to_string(), monitor_interval, path_pattern })
+        let rolling_interval = options.duration("sink.rolling-policy.rollover-interval")?;
+        Ok(FilesystemOptions {
+            path: path.to_string(),
+            monitor_interval,
+            path_pattern,
+            rolling_size: options.memory_size("sink.rolling-policy.file-size")?.unwrap_or(128 << 20),
+            rolling_interval: rolling_interval.unwrap_or(Duration::from_secs(30 * 60)),
+        })
     }
 
     /// Whether reading never ends.

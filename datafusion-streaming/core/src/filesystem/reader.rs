@@ -159,9 +159,6 @@ impl FilesystemReader {
         let input = Input::open(store, &file.location, position.offset, position.size).await;
         let input = input
             .map_err(|error| exec_datafusion_err!("table '{}': {name}: {error}", self.location.table()))?;
-        if position.offset == 0 {
-            self.decoder.start_file();
-        }
         self.open = Some(OpenFile { name, position, input });
         self.resume = None;
         self.queue.pop_front();

@@ -2,10 +2,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow::array::{Int32Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion_streaming_physical_plan::changelog::pretty::changelog_lines;
+use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, RowKind, RowKinds};
 use datafusion_streaming_physical_plan::time::{Clock, ManualClock};
 use futures::FutureExt;
 use object_store::ObjectStoreExt;
@@ -53,7 +55,7 @@ impl Fixture {
         let format = Format::try_new(&table_options).unwrap();
         table_options.finish().unwrap();
         let location = FileLocation::resolve("t", &options.path, self.folder.path(), &self.runtime).unwrap();
-        let decoder = format.decoder(&schema()).unwrap();
+        let decoder = format.decoder(&schema(), None).unwrap();
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         FilesystemReader::new(location, &options, decoder, batch_size, clock)
     }
@@ -293,4 +295,127 @@ fn option_errors() {
     assert!(error(&[("path", "x"), ("source.path.regex-pattern", "(")]).contains("regex"));
     let unknown = error(&[("path", "x"), ("source.monitor-intervall", "1 s")]);
     assert!(unknown.contains("did you mean 'source.monitor-interval'?"), "{unknown}");
+}
+
+impl Fixture {
+    fn writer(&self, job: &str) -> FilesystemWriter {
+        let table_options = TableOptions::new("sink", &self.options);
+        let options = FilesystemOptions::try_new(&table_options).unwrap();
+        let encoder = Format::try_new(&table_options).unwrap().encoder("sink", &schema()).unwrap();
+        let location =
+            FileLocation::resolve("sink", &options.path, self.folder.path(), &self.runtime).unwrap();
+        FilesystemWriter::new(location, &options, encoder, job, 0, Arc::new(self.clock.clone()))
+    }
+
+    /// The names and contents of the files in a folder.
+    fn files(&self, folder: &str) -> Vec<(String, String)> {
+        let entries = std::fs::read_dir(self.folder.path().join(folder)).unwrap();
+        let mut files: Vec<_> = entries
+            .map(|entry| {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy().to_string();
+                (name, std::fs::read_to_string(path).unwrap())
+            })
+            .collect();
+        files.sort();
+        files
+    }
+}
+
+fn batch(ids: std::ops::Range<i32>) -> ChangelogBatch {
+    let ids: Int32Array = ids.collect();
+    let strings = StringArray::new_null(ids.len());
+    ChangelogBatch::insert_only(
+        RecordBatch::try_new(schema(), vec![Arc::new(ids), Arc::new(strings)]).unwrap(),
+    )
+}
+
+#[tokio::test]
+async fn what_is_written_can_be_read() {
+    let fixture = Fixture::new(&[("path", "out/deep")]);
+    let mut writer = fixture.writer("job");
+    for start in [0, 3, 3] {
+        writer.write(&batch(start..3)).await.unwrap();
+    }
+    writer.write(&batch(3..4)).await.unwrap();
+    writer.finish().await.unwrap();
+    let records = (0..4).map(|id| format!("{{\"id\":{id},\"s\":null}}\n")).collect::<String>();
+    assert_eq!(fixture.files("out/deep"), [("part-job-0-0".to_string(), records)]);
+    let rows = drain(&mut fixture.reader(1)).await;
+    assert_eq!(rows, ["+I 0 NULL", "+I 1 NULL", "+I 2 NULL", "+I 3 NULL"]);
+}
+
+#[tokio::test]
+async fn without_rows_there_is_an_empty_folder() {
+    let fixture = Fixture::new(&[("path", "out")]);
+    let mut writer = fixture.writer("job");
+    writer.write(&batch(0..0)).await.unwrap();
+    writer.finish().await.unwrap();
+    assert_eq!(fixture.files("out"), []);
+}
+
+#[tokio::test]
+async fn parts_appear_when_they_are_complete() {
+    let fixture = Fixture::new(&[("path", "out")]);
+    let mut writer = fixture.writer("job");
+    writer.write(&batch(0..1)).await.unwrap();
+    let visible =
+        || async { FileLocation::files(&fixture.writer("x").location).await.map_or(0, |files| files.len()) };
+    assert_eq!(visible().await, 0);
+    writer.commit().await.unwrap();
+    assert_eq!((visible().await, writer.parts()), (1, 1));
+    writer.write(&batch(1..2)).await.unwrap();
+    drop(writer);
+    assert_eq!(visible().await, 1);
+
+    // After a failure, what came behind the checkpoint is written again
+    let mut restored = fixture.writer("job");
+    restored.restore(1);
+    restored.write(&batch(1..3)).await.unwrap();
+    restored.finish().await.unwrap();
+    assert_eq!(drain(&mut fixture.reader(8)).await, ["+I 0 NULL", "+I 1 NULL, +I 2 NULL"]);
+}
+
+#[tokio::test]
+async fn parts_roll_by_size_and_by_age() {
+    let by_size = Fixture::new(&[("path", "out"), ("sink.rolling-policy.file-size", "30b")]);
+    let mut writer = by_size.writer("job");
+    for id in 0..3 {
+        writer.write(&batch(id..id + 1)).await.unwrap();
+    }
+    writer.finish().await.unwrap();
+    let names =
+        |fixture: &Fixture| fixture.files("out").into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    assert_eq!(names(&by_size), ["part-job-0-0", "part-job-0-1"]);
+
+    let by_age = Fixture::new(&[("path", "out"), ("sink.rolling-policy.rollover-interval", "10 s")]);
+    let mut writer = by_age.writer("job");
+    for id in 0..4 {
+        writer.write(&batch(id..id + 1)).await.unwrap();
+        by_age.clock.advance(5_000);
+    }
+    writer.finish().await.unwrap();
+    assert_eq!(names(&by_age), ["part-job-0-0", "part-job-0-1"]);
+}
+
+#[tokio::test]
+async fn a_refused_change_names_the_table() {
+    let fixture = Fixture::new(&[("path", "out")]);
+    let kinds = RowKinds::from(vec![RowKind::Delete]);
+    let deletion = ChangelogBatch::try_new(batch(0..1).batch().clone(), kinds).unwrap();
+    let error = fixture.writer("job").write(&deletion).await.unwrap_err().to_string();
+    assert!(error.contains("'sink'") && error.contains("-D"), "{error}");
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_written_is_an_error_that_names_it() {
+    let fixture = Fixture::new(&[("path", "file/out")]);
+    fixture.write("file", "");
+    let mut writer = fixture.writer("job");
+    let result = match writer.write(&batch(0..1)).await {
+        Ok(()) => writer.finish().await,
+        error => error,
+    };
+    let error = result.unwrap_err().to_string();
+    assert!(error.contains("table 'sink'") && error.contains("file/out"), "{error}");
 }

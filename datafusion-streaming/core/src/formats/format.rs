@@ -1,23 +1,28 @@
 //! The formats by name.
 
+use std::sync::Arc;
+
 use arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, plan_err};
 
-use super::debezium::{DebeziumDecoder, DebeziumOptions};
-use super::json::{JsonDecoder, JsonOptions};
+use super::csv::{CsvDecoder, CsvEncoder, CsvOptions};
+use super::debezium::{DebeziumDecoder, DebeziumEncoder, DebeziumOptions};
+use super::json::{JsonDecoder, JsonEncoder, JsonOptions};
 use super::options::suggestion;
-use super::{Decoder, TableOptions};
+use super::{Decoder, Encoder, TableOptions};
 
 /// A format and its options.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Format {
     /// `json`: a JSON object a line, read as `+I`.
     Json(JsonOptions),
+    /// `csv`: RFC 4180, read as `+I`.
+    Csv(CsvOptions),
     /// `debezium-json`: the envelopes of Debezium, one a line.
     DebeziumJson(DebeziumOptions),
 }
 
-const NAMES: [&str; 2] = ["json", "debezium-json"];
+const NAMES: [&str; 3] = ["json", "csv", "debezium-json"];
 
 impl Format {
     /// The format that the table's option `format` names, with its options `<format>.…`. An error where
@@ -26,6 +31,7 @@ impl Format {
     pub fn try_new(options: &TableOptions<'_>) -> Result<Self> {
         match options.require("format")? {
             "json" => Ok(Format::Json(JsonOptions::try_new(options, "json")?)),
+            "csv" => Ok(Format::Csv(CsvOptions::try_new(options, "csv")?)),
             "debezium-json" => Ok(Format::DebeziumJson(DebeziumOptions::try_new(options, "debezium-json")?)),
             other => plan_err!(
                 "table '{}' has the unknown format '{other}'; {}",
@@ -39,6 +45,7 @@ impl Format {
     pub fn name(&self) -> &'static str {
         match self {
             Format::Json(_) => "json",
+            Format::Csv(_) => "csv",
             Format::DebeziumJson(_) => "debezium-json",
         }
     }
@@ -48,12 +55,27 @@ impl Format {
         !matches!(self, Format::DebeziumJson(_))
     }
 
-    /// A decoder of the columns of `schema`, which are found by name and may be any of the table's.
-    /// An error names the column whose type the format does not have.
-    pub fn decoder(&self, schema: &SchemaRef) -> Result<Box<dyn Decoder>> {
+    /// A decoder of some of the columns of a table, in the order of `projection`. `physical` has all the
+    /// columns of the records: those of the table that are neither computed nor metadata. An error names the
+    /// column whose type the format does not have.
+    pub fn decoder(&self, physical: &SchemaRef, projection: Option<&[usize]>) -> Result<Box<dyn Decoder>> {
+        let all: Vec<usize> = (0..physical.fields().len()).collect();
+        let projection = projection.unwrap_or(&all);
+        let schema = Arc::new(physical.project(projection)?);
         Ok(match self {
-            Format::Json(options) => Box::new(JsonDecoder::try_new(schema, options)?),
-            Format::DebeziumJson(options) => Box::new(DebeziumDecoder::try_new(schema, options)?),
+            Format::Json(options) => Box::new(JsonDecoder::try_new(&schema, options)?),
+            Format::Csv(options) => Box::new(CsvDecoder::try_new(all.len(), &schema, projection, options)?),
+            Format::DebeziumJson(options) => Box::new(DebeziumDecoder::try_new(&schema, options)?),
+        })
+    }
+
+    /// An encoder of the rows that are inserted into a table. An error names the column whose type the format
+    /// does not have.
+    pub fn encoder(&self, table: &str, schema: &SchemaRef) -> Result<Box<dyn Encoder>> {
+        Ok(match self {
+            Format::Json(options) => Box::new(JsonEncoder::try_new(table, schema, options)?),
+            Format::Csv(options) => Box::new(CsvEncoder::try_new(table, schema, options)?),
+            Format::DebeziumJson(options) => Box::new(DebeziumEncoder::try_new(table, schema, options)?),
         })
     }
 }

@@ -10,22 +10,28 @@
 //! | `csv` | RFC 4180 | `+I` |
 //! | `debezium-json` | Debezium's envelopes, one a line | all |
 
+mod cell;
 mod column;
+mod csv;
 mod debezium;
 mod format;
 mod json;
 mod number;
 mod options;
 mod rows;
+mod scalar;
 mod time;
 
 use std::fmt;
 
-use datafusion::common::Result;
-use datafusion_streaming_physical_plan::changelog::ChangelogBatch;
+use datafusion::common::{Result, exec_err};
+use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, RowKind};
 
+pub use csv::CsvOptions;
+pub use debezium::DebeziumOptions;
 pub use format::Format;
-pub use options::TableOptions;
+pub use json::JsonOptions;
+pub use options::{TableOptions, suggestion};
 pub use time::TimestampStandard;
 
 /// What is wrong with a record. Whoever reads the records adds where it stands.
@@ -78,9 +84,6 @@ pub trait Decoder: Send {
     /// empty, or wrong and ignored; two for an update.
     fn decode(&mut self, record: &[u8]) -> Result<(), Malformed>;
 
-    /// A new file begins: its first record may be a header.
-    fn start_file(&mut self) {}
-
     /// The number of rows decoded since the last [`Decoder::finish`].
     fn rows(&self) -> usize;
 
@@ -89,6 +92,25 @@ pub trait Decoder: Send {
 
     /// The rows decoded since the last call.
     fn finish(&mut self) -> Result<ChangelogBatch>;
+}
+
+/// Writes rows as records.
+pub trait Encoder: Send {
+    /// Appends the records of a batch to `out`, each with its line end. An error names the table where it
+    /// cannot take a change.
+    fn encode(&mut self, changes: &ChangelogBatch, out: &mut Vec<u8>) -> Result<()>;
+}
+
+/// An error unless all rows are insertions.
+fn insert_only(table: &str, format: &str, changes: &ChangelogBatch) -> Result<()> {
+    let Some(kind) = changes.kinds().and_then(|kinds| kinds.iter().find(|kind| *kind != RowKind::Insert))
+    else {
+        return Ok(());
+    };
+    exec_err!(
+        "table '{table}' was given a {kind} row, but its format '{format}' writes insertions only; \
+         'debezium-json' takes updates"
+    )
 }
 
 /// A record without its line end.

@@ -65,12 +65,12 @@ impl<'a> TableOptions<'a> {
     }
 
     /// The value of an option that is one character; also Java's escapes (`\t`, `\u0001`) are.
-    pub fn character(&self, key: &str, default: Option<char>) -> Result<Option<char>> {
+    pub fn character(&self, key: &str, default: char) -> Result<char> {
         let Some(value) = self.get(key) else { return Ok(default) };
         let mut characters = value.chars();
         match (unescaped(value), characters.next(), characters.next()) {
-            (Some(escaped), _, _) => Ok(Some(escaped)),
-            (None, Some(character), None) => Ok(Some(character)),
+            (Some(escaped), _, _) => Ok(escaped),
+            (None, Some(character), None) => Ok(character),
             _ => self.invalid(key, "one character"),
         }
     }
@@ -82,6 +82,15 @@ impl<'a> TableOptions<'a> {
         match parse_duration(value) {
             Some(duration) => Ok(Some(duration)),
             None => self.invalid(key, "a time span such as '10 s', '500 ms' or '1 min'"),
+        }
+    }
+
+    /// The value of an option that is an amount of memory: `128mb`, `64 kb`, and bytes without a unit.
+    pub fn memory_size(&self, key: &str) -> Result<Option<u64>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match parse_memory_size(value) {
+            Some(size) => Ok(Some(size)),
+            None => self.invalid(key, "an amount of memory such as '128mb'"),
         }
     }
 
@@ -107,7 +116,7 @@ impl<'a> TableOptions<'a> {
 pub fn suggestion<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
     let mut near: Vec<(usize, &str)> = known.iter().map(|name| (levenshtein(unknown, name), *name)).collect();
-    near.retain(|(distance, name)| *distance <= name.len().max(unknown.len()) / 3);
+    near.retain(|(distance, name)| *distance <= (name.len().max(unknown.len()) / 3).max(2));
     near.sort();
     match near.as_slice() {
         [] => format!("known here: {}", known.join(", ")),
@@ -134,12 +143,31 @@ fn unescaped(text: &str) -> Option<char> {
     }
 }
 
-/// A time span in Flink's notation.
-fn parse_duration(text: &str) -> Option<Duration> {
+/// A number and its unit, in lower case.
+fn number_and_unit(text: &str) -> Option<(u64, String)> {
     let text = text.trim();
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let number = u64::from_str(number).ok()?;
-    let nanos = match unit.trim().to_ascii_lowercase().as_str() {
+    Some((u64::from_str(number).ok()?, unit.trim().to_lowercase()))
+}
+
+/// An amount of memory in Flink's notation, in bytes.
+fn parse_memory_size(text: &str) -> Option<u64> {
+    let (number, unit) = number_and_unit(text)?;
+    let bytes = match unit.as_str() {
+        "" | "b" | "bytes" => 1,
+        "k" | "kb" | "kibibytes" => 1 << 10,
+        "m" | "mb" | "mebibytes" => 1 << 20,
+        "g" | "gb" | "gibibytes" => 1 << 30,
+        "t" | "tb" | "tebibytes" => 1 << 40,
+        _ => return None,
+    };
+    number.checked_mul(bytes)
+}
+
+/// A time span in Flink's notation.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let (number, unit) = number_and_unit(text)?;
+    let nanos = match unit.as_str() {
         "d" | "day" | "days" => 86_400_000_000_000,
         "h" | "hour" | "hours" => 3_600_000_000_000,
         "m" | "min" | "minute" | "minutes" => 60_000_000_000,
@@ -150,4 +178,56 @@ fn parse_duration(text: &str) -> Option<Duration> {
         _ => return None,
     };
     number.checked_mul(nanos).map(Duration::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_spans() {
+        for (text, millis) in [
+            ("10 s", 10_000),
+            ("500ms", 500),
+            ("7", 7),
+            (" 1 MIN ", 60_000),
+            ("2 hours", 7_200_000),
+            ("1 d", 86_400_000),
+            ("0", 0),
+        ] {
+            assert_eq!(parse_duration(text), Some(Duration::from_millis(millis)), "{text}");
+        }
+        assert_eq!(parse_duration("1500 us"), Some(Duration::from_micros(1500)));
+        for text in ["", "s", "1.5 s", "-1 s", "1 week", "99999999999999999999", "999999999999 d"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn amounts_of_memory() {
+        assert_eq!(parse_memory_size("128MB"), Some(128 << 20));
+        assert_eq!(parse_memory_size("64 kb"), Some(64 << 10));
+        assert_eq!(parse_memory_size("7"), Some(7));
+        for text in ["", "mb", "1.5mb", "1 px", "99999999999 tb"] {
+            assert_eq!(parse_memory_size(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_near_is_suggested() {
+        let known = ["path", "format", "connector"];
+        assert_eq!(suggestion("paht", known.into_iter()), "did you mean 'path'?");
+        assert_eq!(suggestion("zzzzzz", known.into_iter()), "known here: path, format, connector");
+    }
+
+    #[test]
+    fn only_what_nobody_asked_for_is_unknown() {
+        let options =
+            BTreeMap::from([("path".to_string(), "x".to_string()), ("formatt".to_string(), "y".to_string())]);
+        let options = TableOptions::new("t", &options);
+        assert_eq!(options.get("path"), Some("x"));
+        assert_eq!(options.get("format"), None);
+        let error = options.finish().unwrap_err().to_string();
+        assert!(error.contains("table 't'") && error.contains("did you mean 'format'?"), "{error}");
+    }
 }

@@ -2,10 +2,9 @@
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
-use datafusion::common::Result;
 use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, RowKind};
 
-use super::ParseErrors;
+use super::{Malformed, ParseErrors};
 
 /// The kinds of the rows so far, and which of them must be dropped again.
 pub(super) struct Rows {
@@ -14,11 +13,13 @@ pub(super) struct Rows {
     /// Rows, in order, that hold a placeholder where a NULL must not be.
     unfit: Vec<usize>,
     ignored_records: u64,
+    lenient: bool,
 }
 
 impl Rows {
-    pub(super) fn new(schema: SchemaRef) -> Self {
-        Rows { schema, kinds: vec![], unfit: vec![], ignored_records: 0 }
+    /// With `lenient`, records that cannot be read are counted instead of being errors.
+    pub(super) fn new(schema: SchemaRef, lenient: bool) -> Self {
+        Rows { schema, kinds: vec![], unfit: vec![], ignored_records: 0, lenient }
     }
 
     /// A row has been appended to the columns.
@@ -33,9 +34,14 @@ impl Rows {
         self.ignored_records += 1;
     }
 
-    /// A record that could not be read and gave no rows.
-    pub(super) fn ignore_record(&mut self) {
-        self.ignored_records += 1;
+    /// What the decoder gives for a record: where it is lenient, an error (that came before anything was
+    /// appended) is only counted.
+    pub(super) fn settle(&mut self, record: Result<(), Malformed>) -> Result<(), Malformed> {
+        if record.is_err() && self.lenient {
+            self.ignored_records += 1;
+            return Ok(());
+        }
+        record
     }
 
     /// The number of rows that [`Rows::finish`] will give.
@@ -49,7 +55,7 @@ impl Rows {
     }
 
     /// The rows as a batch of the finished columns; the next batch begins.
-    pub(super) fn finish(&mut self, columns: Vec<ArrayRef>) -> Result<ChangelogBatch> {
+    pub(super) fn finish(&mut self, columns: Vec<ArrayRef>) -> datafusion::common::Result<ChangelogBatch> {
         let (kinds, unfit) = (std::mem::take(&mut self.kinds), std::mem::take(&mut self.unfit));
         let options = RecordBatchOptions::new().with_row_count(Some(kinds.len()));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?;

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, ListArray, MapArray, NullBufferBuilder, StructArray};
-use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, FieldRef, Fields};
 use arrow::error::ArrowError;
 
 use super::JsonOptions;
 use super::text::{FieldNames, Span, append, find_elements, find_entries};
 use crate::formats::Malformed;
-use crate::formats::column::{Column, FieldColumn, Fit, Value, abridged, scalar_column};
+use crate::formats::column::{Column, FieldColumn, Fit, Offsets, Value, abridged};
+use crate::formats::scalar::scalar_column;
+use crate::formats::time::TimeForms;
 
 /// The column for values of a type; an error (without the name of the column) where JSON has none.
 pub(super) fn json_column(data_type: &DataType, options: &JsonOptions) -> Result<Box<dyn Column>, Malformed> {
@@ -56,7 +57,7 @@ pub(super) fn json_column(data_type: &DataType, options: &JsonOptions) -> Result
             fields: fields.clone(),
             nulls: NullBufferBuilder::new(0),
         }),
-        scalar => scalar_column(scalar, options.timestamp_standard)
+        scalar => scalar_column(scalar, TimeForms::Json(options.timestamp_standard))
             .ok_or_else(|| Malformed::new(format!("its type {scalar} has no JSON form")))?,
     })
 }
@@ -171,7 +172,7 @@ impl Column for ListColumn {
                 list = Fit::Unfit;
             }
         }
-        self.offsets.append(self.spans.len(), true)?;
+        self.offsets.append(self.spans.len())?;
         Ok(list)
     }
 
@@ -215,7 +216,7 @@ impl Column for MapColumn {
                 map = Fit::Unfit;
             }
         }
-        self.offsets.append(entries.len(), true)?;
+        self.offsets.append(entries.len())?;
         Ok(map)
     }
 
@@ -236,42 +237,5 @@ impl Column for MapColumn {
 
     fn ignored(&self) -> u64 {
         self.value.ignored()
-    }
-}
-
-/// Where the lists of a column end, and which of them are NULL.
-struct Offsets {
-    offsets: Vec<i32>,
-    nulls: NullBufferBuilder,
-}
-
-impl Default for Offsets {
-    fn default() -> Self {
-        Offsets { offsets: vec![0], nulls: NullBufferBuilder::new(0) }
-    }
-}
-
-impl Offsets {
-    fn end(&self) -> i32 {
-        self.offsets.last().copied().unwrap_or(0)
-    }
-
-    fn append(&mut self, len: usize, valid: bool) -> Result<(), Malformed> {
-        let end = i32::try_from(len).ok().and_then(|len| self.end().checked_add(len));
-        let end =
-            end.ok_or_else(|| Malformed::new("too many elements for one batch; make its rows fewer"))?;
-        self.offsets.push(end);
-        self.nulls.append(valid);
-        Ok(())
-    }
-
-    fn append_empty(&mut self, valid: bool) {
-        self.offsets.push(self.end());
-        self.nulls.append(valid);
-    }
-
-    fn finish(&mut self) -> (OffsetBuffer<i32>, Option<arrow::buffer::NullBuffer>) {
-        let Offsets { offsets, mut nulls } = std::mem::take(self);
-        (OffsetBuffer::new(offsets.into()), nulls.finish())
     }
 }

@@ -6,8 +6,8 @@ use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, RowKind};
 
 use super::JsonOptions;
 use super::columns::ObjectColumns;
-use super::text::escape_control_characters;
-use crate::formats::column::Fit;
+use super::text::{Span, escape_control_characters, find_elements};
+use crate::formats::column::{Fit, abridged};
 use crate::formats::rows::Rows;
 use crate::formats::{Decoder, Malformed, ParseErrors, without_line_end};
 
@@ -15,18 +15,13 @@ use crate::formats::{Decoder, Malformed, ParseErrors, without_line_end};
 pub(in crate::formats) struct JsonRows {
     columns: ObjectColumns,
     rows: Rows,
-    lenient: bool,
 }
 
 impl JsonRows {
     pub(in crate::formats) fn try_new(schema: &SchemaRef, options: &JsonOptions) -> Result<Self> {
         let columns = ObjectColumns::try_new(schema.fields(), "column", options)
             .map_err(|error| plan_datafusion_err!("format json: {error}"))?;
-        Ok(JsonRows {
-            columns,
-            rows: Rows::new(SchemaRef::clone(schema)),
-            lenient: options.ignore_parse_errors,
-        })
+        Ok(JsonRows { columns, rows: Rows::new(SchemaRef::clone(schema), options.ignore_parse_errors) })
     }
 
     /// Decodes a record (without its line end) by `decode`, which gets its text. A record that is empty
@@ -49,13 +44,7 @@ impl JsonRows {
                     None => Err(error),
                 })
             });
-        match result {
-            Err(_) if self.lenient => {
-                self.rows.ignore_record();
-                Ok(())
-            }
-            result => result,
-        }
+        self.rows.settle(result)
     }
 
     /// Appends the rows of one record: `images`, each the text of an object.
@@ -86,29 +75,44 @@ impl JsonRows {
     }
 }
 
-/// Decodes `json`: each line an object, each object a row.
-pub(in crate::formats) struct JsonDecoder(JsonRows);
+/// Decodes `json`: each line an object, which is a row, or an array of them.
+pub(in crate::formats) struct JsonDecoder {
+    rows: JsonRows,
+    /// Kept for its memory.
+    spans: Vec<Span>,
+}
 
 impl JsonDecoder {
     pub(in crate::formats) fn try_new(schema: &SchemaRef, options: &JsonOptions) -> Result<Self> {
-        JsonRows::try_new(schema, options).map(JsonDecoder)
+        Ok(JsonDecoder { rows: JsonRows::try_new(schema, options)?, spans: vec![] })
     }
 }
 
 impl Decoder for JsonDecoder {
     fn decode(&mut self, record: &[u8]) -> Result<(), Malformed> {
-        self.0.record(record, |rows, object| rows.append(&[(RowKind::Insert, object)]))
+        let JsonDecoder { rows, spans } = self;
+        rows.record(record, |rows, text| {
+            if !text.starts_with('[') {
+                return rows.append(&[(RowKind::Insert, text)]);
+            }
+            find_elements(text, spans)?;
+            let elements = || spans.iter().filter_map(|span| span.get(text));
+            if let Some(other) = elements().find(|element| !element.starts_with('{')) {
+                return Err(Malformed::new(format!("{} is no JSON object", abridged(other))));
+            }
+            elements().try_for_each(|object| rows.append(&[(RowKind::Insert, object)]))
+        })
     }
 
     fn rows(&self) -> usize {
-        self.0.len()
+        self.rows.len()
     }
 
     fn ignored(&self) -> ParseErrors {
-        self.0.ignored()
+        self.rows.ignored()
     }
 
     fn finish(&mut self) -> Result<ChangelogBatch> {
-        self.0.finish()
+        self.rows.finish()
     }
 }

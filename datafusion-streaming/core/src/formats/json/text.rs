@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::formats::Malformed;
 use crate::formats::column::{Column, Fit, Value, abridged};
+use crate::formats::number::{parse_float, write_float};
 
 /// A part of a text. The empty span stands for a part that is not there: no JSON value is empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -236,30 +237,39 @@ fn end_of_string(text: &[u8], start: usize) -> usize {
     text.len()
 }
 
-/// Valid JSON without the blanks between its tokens, and with only the escapes that are needed.
+/// The text of an array or object as Jackson writes it: without blanks between the tokens, with only the
+/// escapes that are needed, and numbers that are not whole as a DOUBLE prints.
 pub(in crate::formats) fn compact(text: &str) -> Result<String, Malformed> {
     let bytes = text.as_bytes();
-    let mut compact = String::with_capacity(text.len());
+    let mut compact = Vec::with_capacity(text.len());
     let mut at = 0;
     while at < bytes.len() {
         let end = match bytes[at] {
             b'"' => end_of_string(bytes, at),
-            _ => at + bytes[at..].iter().position(|byte| *byte == b'"').unwrap_or(bytes.len() - at),
+            b'-' | b'0'..=b'9' => end_of_number(bytes, at),
+            _ => at + 1,
         };
         let part = &text[at..end];
-        if bytes[at] != b'"' {
-            compact.extend(part.chars().filter(|c| !c.is_ascii_whitespace()));
-        } else if part.contains('\\') {
-            let string = parse(part, |json| String::deserialize(json))?;
-            compact.push_str(
-                &serde_json::to_string(&string).map_err(|error| Malformed::new(error.to_string()))?,
-            );
-        } else {
-            compact.push_str(part);
+        match bytes[at] {
+            b'"' if part.contains('\\') => {
+                let string = parse(part, |json| String::deserialize(json))?;
+                serde_json::to_writer(&mut compact, &string)
+                    .map_err(|error| Malformed::new(error.to_string()))?;
+            }
+            b'-' | b'0'..=b'9' if part.contains(['.', 'e', 'E']) => {
+                write_float(parse_float::<f64>(part, "DOUBLE")?, &mut compact);
+            }
+            b' ' | b'\t' | b'\n' | b'\r' => {}
+            _ => compact.extend_from_slice(part.as_bytes()),
         }
         at = end;
     }
-    Ok(compact)
+    String::from_utf8(compact).map_err(|error| Malformed::new(error.to_string()))
+}
+
+fn end_of_number(text: &[u8], start: usize) -> usize {
+    let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+    text[start..].iter().position(|byte| !is_part(byte)).map_or(text.len(), |len| start + len)
 }
 
 /// The text with the control characters in its strings written as escapes, which JSON demands but

@@ -34,3 +34,6 @@ pub use node::{
 pub use operator::{Context, Flush, Operator, Output};
 pub use source::{NativeReader, SourceReader, SourceStream};
 pub use stream::OperatorStream;
+
+#[cfg(test)]
+mod tests;

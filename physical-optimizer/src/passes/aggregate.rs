@@ -7,14 +7,15 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, ScalarValue, internal_err, plan_err};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion_physical_expr::expressions::{Column, Literal};
+use datafusion_physical_expr::expressions::{Column, Literal, cast};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateInputMode, AggregateOutputMode};
+use datafusion_streaming_physical_plan::changelog::RowKind;
 use datafusion_streaming_physical_plan::operators::aggregate::AggregateCall;
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::group_aggregate::GroupAggregateNode;
 use datafusion_streaming_physical_plan::operators::window_aggregate::{GroupColumn, WindowAggregateNode};
-use datafusion_streaming_physical_plan::runtime::{StreamExec, WindowProperties};
+use datafusion_streaming_physical_plan::runtime::{Monotonicity, StreamExec, WindowProperties};
 use datafusion_streaming_udfs::aggregate::streaming_aggregate_of;
 
 use super::PlanContext;
@@ -48,6 +49,7 @@ pub(super) fn plan_aggregate(
         .collect::<Result<Vec<_>>>()?;
 
     let input = columns.calc(input)?;
+    let calls: Vec<_> = calls.into_iter().map(|call| without_needless_retraction(call, &input)).collect();
     let schema = aggregate.schema();
     let Some(stream) = input.downcast_ref::<StreamExec>() else {
         return internal_err!("the input of an aggregation does not stream");
@@ -58,8 +60,27 @@ pub(super) fn plan_aggregate(
             WindowAggregateNode::new(group, window, end, context.zone, calls, input.schema(), schema, mode);
         return StreamExec::plan(node, vec![input]);
     }
+    if let Some(node) = needless(&group, &calls, stream, &schema)? {
+        return StreamExec::plan(node, vec![input]);
+    }
     let node = GroupAggregateNode::new(group, calls, input.schema(), schema, mode, context.state_ttl());
     StreamExec::plan(node, vec![input])
+}
+
+/// The call, told to pass over retractions where updates move its argument only the way it looks.
+fn without_needless_retraction(mut call: AggregateCall, input: &Arc<dyn ExecutionPlan>) -> AggregateCall {
+    let (Some(stream), [arg]) = (input.downcast_ref::<StreamExec>(), call.args.as_slice()) else {
+        return call;
+    };
+    let traits = stream.traits();
+    call.appends_only = !traits.mode.contains(RowKind::Delete)
+        && call.filter.is_none()
+        && match call.function.name() {
+            "max" => traits.monotonicity_of(*arg) == Monotonicity::Increasing,
+            "min" => traits.monotonicity_of(*arg) == Monotonicity::Decreasing,
+            _ => false,
+        };
+    call
 }
 
 /// The phase of an aggregation that reads rows.
@@ -108,6 +129,7 @@ fn plan_call(
         function,
         distinct: call.is_distinct(),
         ignore_nulls: call.ignore_nulls(),
+        appends_only: false,
         return_type: call.field().data_type().clone(),
         display,
     })
@@ -155,6 +177,33 @@ impl InputColumns {
         let schema = Arc::new(Schema::new(self.fields));
         StreamExec::plan(CalcNode::project(self.expressions, schema), vec![input])
     }
+}
+
+/// The projection that an aggregation comes to where each group has one row at most: its key is
+/// unique, and the aggregates of a single value are that value. Flink does the same, and so its
+/// changes pass as they are.
+fn needless(
+    group: &[usize],
+    calls: &[AggregateCall],
+    input: &StreamExec,
+    schema: &SchemaRef,
+) -> Result<Option<CalcNode>> {
+    let is_unique =
+        input.traits().upsert_keys.iter().any(|key| key.iter().all(|column| group.contains(column)));
+    let is_value = |call: &AggregateCall| {
+        matches!(call.function.name(), "sum" | "min" | "max") && call.filter.is_none() && !call.distinct
+    };
+    if group.is_empty() || !is_unique || !calls.iter().all(is_value) {
+        return Ok(None);
+    }
+    let fields = input.schema();
+    let value = |(place, column): (usize, usize)| -> Result<Arc<dyn PhysicalExpr>> {
+        let value = Arc::new(Column::new(fields.field(column).name(), column));
+        cast(value, &fields, schema.field(place).data_type().clone())
+    };
+    let columns = group.iter().copied().chain(calls.iter().flat_map(|call| call.args.iter().copied()));
+    let values = columns.enumerate().map(value).collect::<Result<_>>()?;
+    Ok(Some(CalcNode::project(values, Arc::clone(schema))))
 }
 
 /// What the group columns are to the windows of the input, if both ends of the windows are among

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion_common::Result;
+use datafusion_common::{Result, plan_err};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_plan::ExecutionPlan;
@@ -15,6 +15,7 @@ use datafusion_physical_plan::repartition::RepartitionExec;
 use datafusion_physical_plan::union::UnionExec;
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::union::UnionNode;
+use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 
 use super::aggregate::{is_final, plan_aggregate};
@@ -77,7 +78,25 @@ fn replace(
         // streaming nodes have exchanges of their own
         return Ok(inputs.swap_remove(0));
     }
+    check_time_attribute(&plan, &inputs)?;
     replace_children_if_necessary(plan, inputs)
+}
+
+/// A window function over a stream needs a time that the stream goes by.
+fn check_time_attribute(plan: &Arc<dyn ExecutionPlan>, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<()> {
+    let Some(stream) = plan.downcast_ref::<StreamExec>() else { return Ok(()) };
+    let Some(window) = stream.node().downcast_ref::<WindowTvfNode>() else { return Ok(()) };
+    let input = inputs.first().and_then(|input| input.downcast_ref::<StreamExec>());
+    if input.is_some_and(|input| input.traits().time_attribute(window.time_column()).is_none()) {
+        return plan_err!(
+            "{} needs a time attribute, but the column {} is not one: declare WATERMARK FOR it in its table (or WITH \
+             ORDER of an unbounded DataFusion table), and pass it on as it is; the result of an aggregate, of a cast \
+             or of an expression is no time attribute",
+            window.assigner(),
+            window.time_name()
+        );
+    }
+    Ok(())
 }
 
 /// A projection; over a filter alone, the two become one Calc.

@@ -74,7 +74,10 @@ impl TableDefinition {
         if let Some(like) = table.like.take() {
             let source = ctx.table_provider(like.source.clone()).await?;
             let Some(source) = source.downcast_ref::<StreamTable>() else {
-                return plan_err!("CREATE TABLE {name} LIKE {}: that is not a table made by CREATE TABLE", like.source);
+                return plan_err!(
+                    "CREATE TABLE {name} LIKE {}: that is not a table made by CREATE TABLE",
+                    like.source
+                );
             };
             return source.definition().like(table, state);
         }
@@ -83,17 +86,21 @@ impl TableDefinition {
         check_names(&name, &table.columns)?;
         let physical = Arc::new(Schema::new(physical));
         let columns = plan_columns(&name, &table.columns, &physical, state)?;
-        let schema = Arc::new(Schema::new(columns.iter().map(|column| Arc::clone(&column.field)).collect::<Vec<_>>()));
+        let schema =
+            Arc::new(Schema::new(columns.iter().map(|column| Arc::clone(&column.field)).collect::<Vec<_>>()));
         let watermark = match &table.watermark {
             Some(watermark) => {
-                let planned = plan_watermark(&name, &watermark.column, watermark.expr.clone(), &schema, state)?;
+                let planned =
+                    plan_watermark(&name, &watermark.column, watermark.expr.clone(), &schema, state)?;
                 Some(TableWatermark { column: watermark.column.clone(), expression: planned })
             }
             None => None,
         };
         for column in &table.primary_key {
             if physical.field_with_name(column).is_err() {
-                return plan_err!("the primary key of table {name} names {column}, which is not a physical column of it");
+                return plan_err!(
+                    "the primary key of table {name} names {column}, which is not a physical column of it"
+                );
             }
         }
         Ok(TableDefinition {
@@ -178,7 +185,8 @@ impl TableDefinition {
             // writing to a String cannot fail
             let _ = write!(text, "\nCOMMENT '{}'", comment.replace('\'', "''"));
         }
-        let options: Vec<_> = self.options.iter().map(|(key, value)| format!("  '{key}' = '{value}'")).collect();
+        let options: Vec<_> =
+            self.options.iter().map(|(key, value)| format!("  '{key}' = '{value}'")).collect();
         let _ = write!(text, "\nWITH (\n{}\n)", options.join(",\n"));
         text
     }
@@ -230,7 +238,10 @@ fn plan_columns(
             Ok(TableColumn { field: Arc::new(field), computed, comment: comment.clone() })
         }
         Column::Metadata { field, key, .. } => {
-            plan_err!("the column {} of table {table} asks for metadata '{key}', but its connector has none", field.name())
+            plan_err!(
+                "the column {} of table {table} asks for metadata '{key}', but its connector has none",
+                field.name()
+            )
         }
     };
     columns.iter().map(plan).collect()

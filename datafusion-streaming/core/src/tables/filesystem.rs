@@ -56,7 +56,8 @@ impl Connector for Filesystem {
     }
 
     fn source(&self, table: &TableDefinition, columns: &SchemaRef) -> Result<Arc<dyn StreamNode>> {
-        let key: Option<Vec<usize>> = table.primary_key.iter().map(|name| columns.index_of(name).ok()).collect();
+        let key: Option<Vec<usize>> =
+            table.primary_key.iter().map(|name| columns.index_of(name).ok()).collect();
         Ok(Arc::new(FilesystemSourceNode {
             table: table.name.clone(),
             location: self.location.clone(),
@@ -65,7 +66,11 @@ impl Connector for Filesystem {
             mode: self.mode(),
             upsert_key: key.filter(|key| !key.is_empty()),
             physical: Arc::clone(&table.physical),
-            projection: columns.fields().iter().map(|field| table.physical.index_of(field.name())).collect::<Result<_, _>>()?,
+            projection: columns
+                .fields()
+                .iter()
+                .map(|field| table.physical.index_of(field.name()))
+                .collect::<Result<_, _>>()?,
             schema: Arc::clone(columns),
         }))
     }
@@ -126,8 +131,7 @@ impl StreamNode for FilesystemSourceNode {
         let clock = Arc::clone(&task.environment().clock);
         let batch_size = task.context.session_config().batch_size();
         let decoder = self.format.decoder(&self.physical, Some(&self.projection))?;
-        let reader =
-            FilesystemReader::new(self.location.clone(), &self.options, decoder, batch_size, clock);
+        let reader = FilesystemReader::new(self.location.clone(), &self.options, decoder, batch_size, clock);
         task.run_source(Files(reader))
     }
 }

@@ -12,8 +12,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, ChangelogMode};
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::runtime::{
-    ElementStream, SourceReader, StreamElement, StreamExec, StreamNode, StreamTask, StreamTraits, TimeAttribute,
-    TimeAttributeKind,
+    ElementStream, SourceReader, StreamElement, StreamExec, StreamNode, StreamTask, StreamTraits,
+    TimeAttribute, TimeAttributeKind,
 };
 use datafusion_streaming_physical_plan::time::Watermark;
 use futures::FutureExt;
@@ -122,7 +122,10 @@ impl ChangelogSender {
     }
 
     async fn push(&self, element: StreamElement) -> Result<()> {
-        self.elements.send(element).await.map_err(|_| exec_datafusion_err!("the query that reads the table has ended"))
+        self.elements
+            .send(element)
+            .await
+            .map_err(|_| exec_datafusion_err!("the query that reads the table has ended"))
     }
 }
 
@@ -162,7 +165,10 @@ struct PushSource {
 
 impl fmt::Debug for PushSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PushSource").field("schema", &self.schema).field("mode", &self.mode).finish_non_exhaustive()
+        f.debug_struct("PushSource")
+            .field("schema", &self.schema)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
     }
 }
 
@@ -186,9 +192,12 @@ impl StreamNode for PushSourceNode {
         let rowtime = self.0.rowtime.map(|column| TimeAttribute { column, kind: TimeAttributeKind::Rowtime });
         Ok(StreamTraits {
             mode: self.0.mode,
-            upsert_keys: (!self.0.primary_key.is_empty()).then(|| self.0.primary_key.clone()).into_iter().collect(),
+            upsert_keys: (!self.0.primary_key.is_empty())
+                .then(|| self.0.primary_key.clone())
+                .into_iter()
+                .collect(),
             time_attributes: rowtime.into_iter().collect(),
-            window: None,
+            ..StreamTraits::default()
         })
     }
 

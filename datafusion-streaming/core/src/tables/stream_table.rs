@@ -84,14 +84,19 @@ impl TableProvider for StreamTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let table = &self.definition;
         if self.connector.source_mode().is_none() {
-            return plan_err!("table {} cannot be read: its connector is '{}'", table.name, self.connector.name());
+            return plan_err!(
+                "table {} cannot be read: its connector is '{}'",
+                table.name,
+                self.connector.name()
+            );
         }
         let all: Vec<usize> = (0..table.columns.len()).collect();
         let wanted = projection.unwrap_or(&all);
         let needed: Vec<usize> = self.needed_columns(wanted)?.into_iter().collect();
 
         let physical = needed.iter().filter(|index| table.columns[**index].computed.is_none());
-        let physical: Vec<FieldRef> = physical.map(|index| Arc::clone(&table.columns[*index].field)).collect();
+        let physical: Vec<FieldRef> =
+            physical.map(|index| Arc::clone(&table.columns[*index].field)).collect();
         let physical = Arc::new(Schema::new(physical));
         let source = self.connector.source(table, &physical)?;
         let mut plan: Arc<dyn ExecutionPlan> = Arc::new(StreamExec::try_new(source, vec![])?);
@@ -125,10 +130,17 @@ impl TableProvider for StreamTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let table = &self.definition;
         let Some(mode) = self.connector.sink_mode() else {
-            return plan_err!("table {} cannot be written: its connector is '{}'", table.name, self.connector.name());
+            return plan_err!(
+                "table {} cannot be written: its connector is '{}'",
+                table.name,
+                self.connector.name()
+            );
         };
         if op != InsertOp::Append {
-            return plan_err!("INSERT OVERWRITE into {}: a continuous query appends; use INSERT INTO", table.name);
+            return plan_err!(
+                "INSERT OVERWRITE into {}: a continuous query appends; use INSERT INTO",
+                table.name
+            );
         }
         let node = SinkNode::new(Arc::clone(table), Arc::clone(&self.connector), mode);
         StreamExec::plan(node, vec![input])
@@ -159,8 +171,9 @@ fn with_computed(
 /// After how many milliseconds of silence the table's watermark is not waited for any more.
 fn idle_timeout(table: &TableDefinition, session: &dyn Session) -> Result<Option<i64>> {
     let millis = match table.options.get("scan.watermark.idle-timeout") {
-        Some(text) => crate::sql::parse_duration(text)
-            .map_err(|error| error.context(format!("'scan.watermark.idle-timeout' of table {}", table.name)))?,
+        Some(text) => crate::sql::parse_duration(text).map_err(|error| {
+            error.context(format!("'scan.watermark.idle-timeout' of table {}", table.name))
+        })?,
         None => StreamingOptions::of(session.config_options()).source_idle_timeout,
     };
     Ok(i64::try_from(millis).ok().filter(|millis| *millis > 0))

@@ -29,7 +29,8 @@ pub use environment::StreamEnvironment;
 pub use exec::{StreamExec, elements_of};
 pub use metrics::OperatorMetrics;
 pub use node::{
-    Distribution, StreamNode, StreamTask, StreamTraits, TimeAttribute, TimeAttributeKind, WindowProperties,
+    Distribution, Monotonicity, StreamNode, StreamTask, StreamTraits, TimeAttribute, TimeAttributeKind,
+    WindowProperties,
 };
 pub use operator::{Context, Flush, Operator, Output};
 pub use source::{NativeReader, SourceReader, SourceStream};

@@ -109,6 +109,21 @@ pub struct StreamTraits {
     pub time_attributes: Vec<TimeAttribute>,
     /// Set where rows are assigned to windows.
     pub window: Option<WindowProperties>,
+    /// For streams with updates: how an update changes each column. Empty where nothing is known.
+    pub monotonicity: Vec<Monotonicity>,
+}
+
+/// How an update changes the value of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Monotonicity {
+    /// It does not.
+    Constant,
+    /// The new value is not less than the old one.
+    Increasing,
+    /// The new value is not greater than the old one.
+    Decreasing,
+    /// Either way.
+    NotMonotonic,
 }
 
 impl Default for StreamTraits {
@@ -119,6 +134,7 @@ impl Default for StreamTraits {
             upsert_keys: vec![],
             time_attributes: vec![],
             window: None,
+            monotonicity: vec![],
         }
     }
 }
@@ -132,8 +148,23 @@ impl StreamTraits {
             .map(|attribute| attribute.kind)
     }
 
-    /// The traits of a projection that puts input column `c` at each of the places `places(c)`.
-    pub fn project(&self, places: impl Fn(usize) -> Vec<usize>) -> StreamTraits {
+    /// How an update changes a column.
+    pub fn monotonicity_of(&self, column: usize) -> Monotonicity {
+        match self.mode.is_insert_only() {
+            true => Monotonicity::Constant,
+            false => self.monotonicity.get(column).copied().unwrap_or(Monotonicity::NotMonotonic),
+        }
+    }
+
+    /// The traits of a projection to `width` columns, that puts input column `c` at each of the places
+    /// `places(c)`.
+    pub fn project(&self, width: usize, places: impl Fn(usize) -> Vec<usize>) -> StreamTraits {
+        let mut monotonicity = vec![Monotonicity::NotMonotonic; width];
+        for (column, change) in self.monotonicity.iter().enumerate() {
+            for place in places(column) {
+                monotonicity[place] = *change;
+            }
+        }
         let place = |column: &usize| places(*column).first().copied();
         let key = |key: &Vec<usize>| key.iter().map(place).collect::<Option<Vec<_>>>();
         let attribute = |attribute: &TimeAttribute| {
@@ -152,6 +183,7 @@ impl StreamTraits {
                 time: window.time.iter().flat_map(|column| places(*column)).collect(),
                 ..window.clone()
             }),
+            monotonicity,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch};
+use arrow::compute::and_kleene;
 use arrow::datatypes::{DataType, Field};
 use datafusion_common::{Result, exec_err};
 use datafusion_streaming_udfs::aggregate::{
@@ -23,6 +24,9 @@ pub struct AggregateCall {
     pub distinct: bool,
     /// Whether NULLs are passed over (`IGNORE NULLS`).
     pub ignore_nulls: bool,
+    /// Whether retractions are passed over: where an update can only move the argument in the direction
+    /// that the function looks in (MAX of what only grows), the old value need not be taken back.
+    pub appends_only: bool,
     /// The type of the result.
     pub return_type: DataType,
     /// The call as EXPLAIN shows it.
@@ -58,7 +62,7 @@ impl Aggregates {
             let state = call.function.state(&AggregateArgs {
                 arg_types: &arg_types,
                 return_type: &call.return_type,
-                retracting,
+                retracting: retracting && !call.appends_only,
                 ignore_nulls: call.ignore_nulls,
             })?;
             Ok((call.clone(), state))
@@ -92,7 +96,7 @@ impl Aggregates {
         let mut changed = vec![false; slots.len()];
         let mut values = Vec::with_capacity(self.calls.len());
         for (call, state) in &mut self.calls {
-            let (args, filter) = inputs(call, batch)?;
+            let (args, filter, retract) = inputs(call, batch, retract)?;
             let rows = Rows { slots, retract, filter: filter.as_ref() };
             values.push(state.fold(&Fold { rows, fates, layout }, &args, &mut changed)?);
         }
@@ -102,7 +106,7 @@ impl Aggregates {
     /// Folds a batch without output.
     pub fn accumulate(&mut self, batch: &RecordBatch, slots: &[u32], retract: Option<&[bool]>) -> Result<()> {
         for (call, state) in &mut self.calls {
-            let (args, filter) = inputs(call, batch)?;
+            let (args, filter, retract) = inputs(call, batch, retract)?;
             state.accumulate(&Rows { slots, retract, filter: filter.as_ref() }, &args)?;
         }
         Ok(())
@@ -147,9 +151,26 @@ impl Aggregates {
     }
 }
 
-/// The arguments of a call and its mask, from a batch.
-fn inputs(call: &AggregateCall, batch: &RecordBatch) -> Result<(Vec<ArrayRef>, Option<BooleanArray>)> {
+/// What a call takes of a batch.
+type CallInputs<'a> = (Vec<ArrayRef>, Option<BooleanArray>, Option<&'a [bool]>);
+
+/// The arguments of a call, its mask and its retractions, from a batch.
+fn inputs<'a>(
+    call: &AggregateCall,
+    batch: &RecordBatch,
+    retract: Option<&'a [bool]>,
+) -> Result<CallInputs<'a>> {
     let args = call.args.iter().map(|column| Arc::clone(batch.column(*column))).collect();
-    let filter = call.filter.map(|column| batch.column(column).as_boolean().clone());
-    Ok((args, filter))
+    let mut filter = call.filter.map(|column| batch.column(column).as_boolean().clone());
+    let mut retract = retract;
+    if call.appends_only
+        && let Some(retractions) = retract.take()
+    {
+        let kept: BooleanArray = retractions.iter().map(|retraction| Some(!retraction)).collect();
+        filter = Some(match filter {
+            Some(filter) => and_kleene(&filter, &kept)?,
+            None => kept,
+        });
+    }
+    Ok((args, filter, retract))
 }

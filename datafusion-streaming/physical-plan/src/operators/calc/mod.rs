@@ -96,7 +96,7 @@ impl StreamNode for CalcNode {
 
     fn traits(&self, inputs: &[&StreamTraits]) -> Result<StreamTraits> {
         let Some(projection) = &self.projection else { return Ok(inputs[0].clone()) };
-        let mut traits = inputs[0].project(|input| {
+        let mut traits = inputs[0].project(projection.len(), |input| {
             let is_input = |expression: &Arc<dyn PhysicalExpr>| {
                 expression.downcast_ref::<Column>().is_some_and(|column| column.index() == input)
             };

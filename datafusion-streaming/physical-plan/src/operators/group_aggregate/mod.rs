@@ -26,7 +26,9 @@ use datafusion_common::Result;
 use self::operator::GroupAggregate;
 use super::aggregate::{AggregateCall, Aggregates, KeyedAggregates};
 use crate::changelog::{ChangelogMode, RowKind};
-use crate::runtime::{Distribution, ElementStream, Operator, StreamNode, StreamTask, StreamTraits};
+use crate::runtime::{
+    Distribution, ElementStream, Monotonicity, Operator, StreamNode, StreamTask, StreamTraits,
+};
 
 /// Flink's GroupAggregate: groups by columns, on appends and changelogs.
 #[derive(Debug, Clone)]
@@ -57,6 +59,32 @@ impl GroupAggregateNode {
     ) -> Self {
         let retracting = !mode.is_insert_only();
         GroupAggregateNode { keys, calls, input, schema, retracting, update_before: true, ttl }
+    }
+
+    /// How updates change the output: nothing is known where groups can lose rows for good, or
+    /// where an update moves a row to another group.
+    fn monotonicity(&self, input: &StreamTraits) -> Vec<Monotonicity> {
+        let is_constant = |key: &usize| input.monotonicity_of(*key) == Monotonicity::Constant;
+        if input.mode.contains(RowKind::Delete) || !self.keys.iter().all(is_constant) {
+            return vec![];
+        }
+        let of_call = |call: &AggregateCall| {
+            let own = match call.function.name() {
+                // an update of a row does not change how many there are
+                "count" => return Monotonicity::Increasing,
+                "max" => Monotonicity::Increasing,
+                "min" => Monotonicity::Decreasing,
+                _ => return Monotonicity::NotMonotonic,
+            };
+            let argument =
+                call.args.first().map_or(Monotonicity::Constant, |arg| input.monotonicity_of(*arg));
+            match input.mode.is_insert_only() || argument == own {
+                true => own,
+                false => Monotonicity::NotMonotonic,
+            }
+        };
+        let keys = self.keys.iter().map(|_| Monotonicity::Constant);
+        keys.chain(self.calls.iter().map(of_call)).collect()
     }
 
     /// The operator of the node.
@@ -91,7 +119,7 @@ impl StreamNode for GroupAggregateNode {
         Arc::clone(&self.schema)
     }
 
-    fn traits(&self, _inputs: &[&StreamTraits]) -> Result<StreamTraits> {
+    fn traits(&self, inputs: &[&StreamTraits]) -> Result<StreamTraits> {
         let mut mode = ChangelogMode::INSERT_ONLY;
         if !self.calls.is_empty() {
             mode = mode.with(RowKind::UpdateAfter);
@@ -105,6 +133,7 @@ impl StreamNode for GroupAggregateNode {
         Ok(StreamTraits {
             mode,
             upsert_keys: vec![(0..self.keys.len()).collect()],
+            monotonicity: inputs.first().map_or(vec![], |input| self.monotonicity(input)),
             ..StreamTraits::default()
         })
     }

@@ -23,6 +23,7 @@ fn call(function: Arc<dyn StreamingAggregate>, args: &[usize], return_type: Data
         filter: None,
         distinct: false,
         ignore_nulls: false,
+        appends_only: false,
         return_type,
     }
 }

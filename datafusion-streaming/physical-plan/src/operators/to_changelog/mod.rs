@@ -53,7 +53,7 @@ impl StreamNode for ToChangelogNode {
     }
 
     fn traits(&self, inputs: &[&StreamTraits]) -> Result<StreamTraits> {
-        let mut traits = inputs[0].project(|column| vec![column + 1]);
+        let mut traits = inputs[0].project(self.schema.fields().len(), |column| vec![column + 1]);
         traits.mode = ChangelogMode::INSERT_ONLY;
         traits.upsert_keys.clear();
         Ok(traits)

@@ -135,6 +135,7 @@ impl StreamNode for WindowAggregateNode {
             upsert_keys: vec![(0..self.group.len()).collect()],
             time_attributes: time.iter().map(rowtime).collect(),
             window,
+            monotonicity: vec![],
         })
     }
 

@@ -33,6 +33,7 @@ fn node(mode: ChangelogMode) -> WindowAggregateNode {
         filter: None,
         distinct: false,
         ignore_nulls: false,
+        appends_only: false,
         return_type: DataType::Int64,
         display: "sum(v)".to_string(),
     };

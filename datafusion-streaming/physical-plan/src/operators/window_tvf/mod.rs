@@ -44,6 +44,16 @@ impl WindowTvfNode {
         self.assigner
     }
 
+    /// The time column, by index.
+    pub fn time_column(&self) -> usize {
+        self.time
+    }
+
+    /// The time column's name.
+    pub fn time_name(&self) -> &str {
+        self.time_field().name()
+    }
+
     /// The operator of the node.
     pub fn operator(&self) -> impl Operator + 'static {
         WindowTvf { node: self.clone() }

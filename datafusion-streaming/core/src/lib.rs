@@ -37,5 +37,6 @@ pub mod tables;
 
 pub use datafusion_streaming_physical_plan::{changelog, config, runtime, time};
 pub use session::{
-    ChangelogDataFrame, ChangelogStream, FlinkScript, FlinkSql, StreamingSessionStateBuilder, install, install_with,
+    ChangelogDataFrame, ChangelogStream, FlinkScript, FlinkSql, StreamingSessionStateBuilder, install,
+    install_with,
 };

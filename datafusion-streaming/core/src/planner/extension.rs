@@ -35,7 +35,10 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
         let ([logical], [physical]) = (logical_inputs, physical_inputs) else { return Ok(None) };
         if let Some(window) = node.as_any().downcast_ref::<WindowTvf>() {
             let Expr::Column(time) = window.time() else {
-                return plan_err!("the time column of a window function must be a column, not {}", window.time());
+                return plan_err!(
+                    "the time column of a window function must be a column, not {}",
+                    window.time()
+                );
             };
             let time = logical.schema().index_of_column(time)?;
             let zone = StreamingOptions::of(session.config_options()).zone()?;

@@ -35,12 +35,16 @@ impl StreamingQueryPlanner {
 
     async fn plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         match &self.previous {
-            Some(previous) if !has_streaming_nodes(plan)? => previous.create_physical_plan(plan, session).await,
+            Some(previous) if !has_streaming_nodes(plan)? => {
+                previous.create_physical_plan(plan, session).await
+            }
             _ => {
                 let mut planners: Vec<Arc<dyn ExtensionPlanner + Send + Sync>> =
                     vec![Arc::new(StreamingExtensionPlanner)];
                 planners.extend(self.planners.iter().cloned());
-                DefaultPhysicalPlanner::with_extension_planners(planners).create_physical_plan(plan, session).await
+                DefaultPhysicalPlanner::with_extension_planners(planners)
+                    .create_physical_plan(plan, session)
+                    .await
             }
         }
     }

@@ -38,7 +38,12 @@ impl StreamingRelationPlanner {
     /// The plan of a table argument: a subquery, or the name of a table.
     fn table(&self, argument: &SqlExpr, cx: &mut dyn RelationPlannerContext) -> Result<LogicalPlan> {
         if let Some(TableArgument { query, .. }) = TableArgument::from_expr(argument) {
-            return cx.plan(TableFactor::Derived { lateral: false, subquery: query, alias: None, sample: None });
+            return cx.plan(TableFactor::Derived {
+                lateral: false,
+                subquery: query,
+                alias: None,
+                sample: None,
+            });
         }
         let name = match argument {
             SqlExpr::Identifier(name) => ObjectName::from(vec![name.clone()]),
@@ -86,9 +91,11 @@ impl StreamingRelationPlanner {
             WindowFunction::Hop => {
                 WindowAssigner::Hop { slide: interval("SLIDE", 2)?, size: interval("SIZE", 3)?, offset: 0 }
             }
-            WindowFunction::Cumulate => {
-                WindowAssigner::Cumulate { step: interval("STEP", 2)?, max_size: interval("SIZE", 3)?, offset: 0 }
-            }
+            WindowFunction::Cumulate => WindowAssigner::Cumulate {
+                step: interval("STEP", 2)?,
+                max_size: interval("SIZE", 3)?,
+                offset: 0,
+            },
         };
         let offset = match arguments.find("OFFSET", function.intervals() + 2) {
             Some(argument) => interval_millis(name, "OFFSET", argument, cx)?,
@@ -101,7 +108,11 @@ impl StreamingRelationPlanner {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
-    fn to_changelog(&self, arguments: Arguments<'_>, cx: &mut dyn RelationPlannerContext) -> Result<LogicalPlan> {
+    fn to_changelog(
+        &self,
+        arguments: Arguments<'_>,
+        cx: &mut dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
         let input = self.table(arguments.get("input", 0)?, cx)?;
         arguments.refuse_others(&["input"])?;
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(ToChangelog::try_new(input)?) }))
@@ -129,7 +140,8 @@ impl RelationPlanner for StreamingRelationPlanner {
             [part] => part.as_ident().map(|name| name.value.to_ascii_uppercase()),
             _ => None,
         };
-        let mut window = |function: WindowFunction| self.window_tvf(function, Arguments::of(function.name(), args)?, cx);
+        let mut window =
+            |function: WindowFunction| self.window_tvf(function, Arguments::of(function.name(), args)?, cx);
         let plan = match function.as_deref() {
             Some("TUMBLE") => window(WindowFunction::Tumble)?,
             Some("HOP") => window(WindowFunction::Hop)?,
@@ -208,7 +220,10 @@ impl<'a> Arguments<'a> {
     }
 
     fn get(&self, parameter: &str, place: usize) -> Result<&'a SqlExpr> {
-        if place == 0 && self.is_named() && self.arguments.first().is_some_and(|(name, _)| *name != Some(parameter)) {
+        if place == 0
+            && self.is_named()
+            && self.arguments.first().is_some_and(|(name, _)| *name != Some(parameter))
+        {
             // the other arguments are looked up in the table
             return plan_err!("{}: the first argument must be {parameter} => TABLE …", self.function);
         }
@@ -270,7 +285,8 @@ const MILLIS_PER_DAY: i64 = 86_400_000;
 
 /// The milliseconds of an interval that has no months.
 fn millis_of(interval: &IntervalMonthDayNano) -> Option<i64> {
-    (interval.months == 0).then(|| i64::from(interval.days) * MILLIS_PER_DAY + interval.nanoseconds / 1_000_000)
+    (interval.months == 0)
+        .then(|| i64::from(interval.days) * MILLIS_PER_DAY + interval.nanoseconds / 1_000_000)
 }
 
 fn positive(function: &str, parameter: &str, millis: i64) -> Result<i64> {
@@ -284,7 +300,9 @@ fn with_offset(assigner: WindowAssigner, new: i64) -> WindowAssigner {
     match assigner {
         WindowAssigner::Tumble { size, .. } => WindowAssigner::Tumble { size, offset: new },
         WindowAssigner::Hop { slide, size, .. } => WindowAssigner::Hop { slide, size, offset: new },
-        WindowAssigner::Cumulate { step, max_size, .. } => WindowAssigner::Cumulate { step, max_size, offset: new },
+        WindowAssigner::Cumulate { step, max_size, .. } => {
+            WindowAssigner::Cumulate { step, max_size, offset: new }
+        }
     }
 }
 

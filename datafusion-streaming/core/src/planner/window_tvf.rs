@@ -95,7 +95,8 @@ impl UserDefinedLogicalNodeCore for WindowTvf {
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let Expr::Column(time) = &self.time else { return None };
         let width = self.input.schema().fields().len();
-        let mut needed: Vec<usize> = output_columns.iter().copied().filter(|column| *column < width).collect();
+        let mut needed: Vec<usize> =
+            output_columns.iter().copied().filter(|column| *column < width).collect();
         needed.push(self.input.schema().maybe_index_of_column(time)?);
         needed.sort_unstable();
         needed.dedup();

@@ -158,7 +158,10 @@ async fn create_view(ctx: &SessionContext, view: CreateView) -> Result<DataFrame
         if view.if_not_exists {
             return nothing(ctx);
         }
-        return plan_err!("there is a table or view {} already; DROP it first, or say IF NOT EXISTS", view.name);
+        return plan_err!(
+            "there is a table or view {} already; DROP it first, or say IF NOT EXISTS",
+            view.name
+        );
     }
     let state = flink_state(ctx)?;
     let query = DFStatement::Statement(Box::new(SqlStatement::Query(view.query)));
@@ -174,11 +177,16 @@ async fn create_view(ctx: &SessionContext, view: CreateView) -> Result<DataFrame
 fn renamed(plan: LogicalPlan, view: &TableReference, names: &[String]) -> Result<LogicalPlan> {
     let columns = plan.schema().columns();
     if columns.len() != names.len() {
-        return plan_err!("the view {view} names {} columns, but its query has {}", names.len(), columns.len());
+        return plan_err!(
+            "the view {view} names {} columns, but its query has {}",
+            names.len(),
+            columns.len()
+        );
     }
-    let named = columns.into_iter().zip(names).map(|(column, name)| {
-        datafusion::logical_expr::Expr::Column(column).alias(name)
-    });
+    let named = columns
+        .into_iter()
+        .zip(names)
+        .map(|(column, name)| datafusion::logical_expr::Expr::Column(column).alias(name));
     LogicalPlanBuilder::from(plan).project(named)?.build()
 }
 
@@ -191,7 +199,8 @@ async fn describe(ctx: &SessionContext, name: TableReference) -> Result<DataFram
         columns.iter().map(|field| value(field)).collect()
     };
     let type_of = |field: &arrow::datatypes::Field| {
-        FlinkType::from_field(field).map_or_else(|_| field.data_type().to_string(), |t| TypeName(&t).to_string())
+        FlinkType::from_field(field)
+            .map_or_else(|_| field.data_type().to_string(), |t| TypeName(&t).to_string())
     };
     strings(
         ctx,
@@ -200,8 +209,14 @@ async fn describe(ctx: &SessionContext, name: TableReference) -> Result<DataFram
             ("type", text(&type_of)),
             ("null", text(&|field| field.is_nullable().to_string())),
             ("key", text(&|field| definition.map_or(String::new(), |table| table.key_text(field.name())))),
-            ("extras", text(&|field| definition.map_or(String::new(), |table| table.extras_text(field.name())))),
-            ("watermark", text(&|field| definition.map_or(String::new(), |table| table.watermark_text(field.name())))),
+            (
+                "extras",
+                text(&|field| definition.map_or(String::new(), |table| table.extras_text(field.name()))),
+            ),
+            (
+                "watermark",
+                text(&|field| definition.map_or(String::new(), |table| table.watermark_text(field.name()))),
+            ),
         ],
     )
 }

@@ -103,41 +103,47 @@ impl Session for StreamingSession {
     async fn query(&mut self, sql: &str) -> Result<Vec<ChangelogBatch>> {
         self.queries += 1;
         if self.mode == Mode::Restore {
-            return self.restored_query(sql).await;
+            let (changes, _restores) = restored_query(&self.context, sql, self.queries).await?;
+            return Ok(changes);
         }
         self.context.flink_sql(sql).await?.execute_changelog().await?.try_collect().await
     }
 }
 
-impl StreamingSession {
-    /// The output up to a snapshot, of the query restored from it up to the next one, and so on.
-    async fn restored_query(&self, sql: &str) -> Result<Vec<ChangelogBatch>> {
-        let mut changes = vec![];
-        let mut restored = None;
-        for run in 0..=RESTORES {
-            let distance = ROWS_TO_SNAPSHOT[(self.queries + run) % ROWS_TO_SNAPSHOT.len()];
-            let every_rows = (run < RESTORES).then_some(distance);
-            let checkpoints = Arc::new(CheckpointCoordinator::new(restored, every_rows));
-            let environment = StreamEnvironment {
-                checkpoints: Some(Arc::clone(&checkpoints)),
-                ..StreamEnvironment::default()
-            };
-            let query = self.context.flink_sql(sql).await?;
-            let mut elements = query.execute_changelog_with(environment).await?.into_elements();
-            restored = loop {
-                match elements.next().await.transpose()? {
-                    None => return Ok(changes),
-                    Some(StreamElement::Data(batch)) => changes.push(batch),
-                    Some(StreamElement::Barrier(barrier)) => {
-                        let checkpoint = checkpoints.complete(barrier).ok_or_else(|| {
-                            exec_datafusion_err!("barrier {barrier} came out, but no snapshot was taken")
-                        })?;
-                        break Some(checkpoint);
-                    }
-                    Some(StreamElement::Watermark(_) | StreamElement::Idle) => {}
+/// A query that is dropped and restored on its way, and how often it was.
+///
+/// Its output up to the first snapshot, that of the query restored from it up to the next one, and
+/// so on. `first` chooses the distance to the first snapshot.
+async fn restored_query(
+    context: &SessionContext,
+    sql: &str,
+    first: usize,
+) -> Result<(Vec<ChangelogBatch>, usize)> {
+    let (mut changes, mut restored) = (vec![], None);
+    for restores in 0.. {
+        let distance = ROWS_TO_SNAPSHOT[(first + restores) % ROWS_TO_SNAPSHOT.len()];
+        let every_rows = (restores < RESTORES).then_some(distance);
+        let checkpoints = Arc::new(CheckpointCoordinator::new(restored, every_rows));
+        let environment =
+            StreamEnvironment { checkpoints: Some(Arc::clone(&checkpoints)), ..StreamEnvironment::default() };
+        let query = context.flink_sql(sql).await?;
+        let mut elements = query.execute_changelog_with(environment).await?.into_elements();
+        restored = loop {
+            match elements.next().await.transpose()? {
+                None => return Ok((changes, restores)),
+                Some(StreamElement::Data(batch)) => changes.push(batch),
+                Some(StreamElement::Barrier(barrier)) => {
+                    let checkpoint = checkpoints.complete(barrier).ok_or_else(|| {
+                        exec_datafusion_err!("barrier {barrier} came out, but no snapshot was taken")
+                    })?;
+                    break Some(checkpoint);
                 }
-            };
-        }
-        Ok(changes)
+                Some(StreamElement::Watermark(_) | StreamElement::Idle) => {}
+            }
+        };
     }
+    Ok((changes, 0))
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::FieldRef;
+use arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use datafusion::common::TableReference;
 use datafusion::sql::sqlparser::ast::{Expr, Query};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
-use super::types::parse_type;
+use super::types::{TypeKind, parse_type};
 use super::{rewrite, tokens};
 
 /// `CREATE [TEMPORARY] TABLE [IF NOT EXISTS] name (…) [COMMENT …] [PARTITIONED BY (…)] [WITH (…)] [LIKE … | AS …]`
@@ -116,9 +116,10 @@ pub(super) fn parse(parser: &mut Parser, temporary: bool) -> Result<CreateTable,
         like: None,
         query: None,
     };
+    let mut watermark_at = Location::empty();
     if parser.consume_token(&Token::LParen) && !parser.consume_token(&Token::RParen) {
         loop {
-            parse_element(parser, &mut table)?;
+            parse_element(parser, &mut table, &mut watermark_at)?;
             if !parser.consume_token(&Token::Comma) {
                 break;
             }
@@ -140,23 +141,31 @@ pub(super) fn parse(parser: &mut Parser, temporary: bool) -> Result<CreateTable,
         table.query = Some(query);
     }
     require_key_values(&mut table);
+    check_watermark(&table).map_err(|message| tokens::error(message, watermark_at))?;
     Ok(table)
 }
 
 /// A column, a constraint or the watermark.
-fn parse_element(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserError> {
+fn parse_element(
+    parser: &mut Parser,
+    table: &mut CreateTable,
+    watermark_at: &mut Location,
+) -> Result<(), ParserError> {
     let location = parser.peek_token_ref().span.start;
     if tokens::accept_words(parser, &["WATERMARK", "FOR"]) {
         if table.watermark.is_some() {
             return Err(tokens::error("A table has one watermark, this is the second", location));
         }
+        let location = parser.peek_token_ref().span.start;
         let column = tokens::identifier(parser)?.value;
         if parser.consume_token(&Token::Period) {
-            let message = format!("The watermark is for a field of {column}: make the field a computed column");
+            let message =
+                format!("The watermark is for a field of {column}: make the field a computed column");
             return Err(tokens::error(message, location));
         }
         tokens::expect_words(parser, &["AS"])?;
         table.watermark = Some(WatermarkDefinition { column, expr: parse_expr(parser)? });
+        *watermark_at = location;
         return Ok(());
     }
     let key = if tokens::at_words(parser, &["PRIMARY", "KEY"]) || at_named_constraint(parser) {
@@ -217,7 +226,8 @@ fn parse_column(parser: &mut Parser, table: &mut CreateTable) -> Result<Option<V
 }
 
 fn at_named_constraint(parser: &Parser) -> bool {
-    tokens::at_words(parser, &["CONSTRAINT"]) && tokens::is_word(&parser.peek_nth_token_ref(2).token, "PRIMARY")
+    tokens::at_words(parser, &["CONSTRAINT"])
+        && tokens::is_word(&parser.peek_nth_token_ref(2).token, "PRIMARY")
 }
 
 fn skip_constraint_name(parser: &mut Parser) -> Result<(), ParserError> {
@@ -271,8 +281,16 @@ fn parse_options(parser: &mut Parser) -> Result<Vec<(String, String)>, ParserErr
 }
 
 fn parse_like(parser: &mut Parser) -> Result<LikeClause, ParserError> {
-    const WHAT: [&str; 8] =
-        ["ALL", "CONSTRAINTS", "DISTRIBUTION", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS"];
+    const WHAT: [&str; 8] = [
+        "ALL",
+        "CONSTRAINTS",
+        "DISTRIBUTION",
+        "GENERATED",
+        "METADATA",
+        "OPTIONS",
+        "PARTITIONS",
+        "WATERMARKS",
+    ];
     let source = tokens::table_reference(parser)?;
     let mut options = vec![];
     if parser.consume_token(&Token::LParen) {
@@ -297,5 +315,29 @@ fn require_key_values(table: &mut CreateTable) {
         {
             *field = Arc::new(field.as_ref().clone().with_nullable(false));
         }
+    }
+}
+
+/// A watermark is for a column of the table, unless LIKE may bring it in. Of a computed one the type is not yet known.
+fn check_watermark(table: &CreateTable) -> Result<(), String> {
+    let Some(WatermarkDefinition { column: name, .. }) = &table.watermark else { return Ok(()) };
+    let Some(column) = table.columns.iter().find(|column| column.name() == name) else {
+        let like = table.like.is_some();
+        return if like {
+            Ok(())
+        } else {
+            Err(format!("The watermark is for {name}, which is no column of the table"))
+        };
+    };
+    match column {
+        Column::Physical { field, .. } | Column::Metadata { field, .. } => match field.data_type() {
+            DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, _) => Ok(()),
+            other => Err(format!(
+                "The watermark is for {name}, which has to be of TIMESTAMP(3) or TIMESTAMP_LTZ(3), or fewer digits, \
+                 and is {}",
+                TypeKind::from_arrow(other).map_or_else(|_| other.to_string(), |kind| kind.to_string())
+            )),
+        },
+        Column::Computed { .. } => Ok(()),
     }
 }

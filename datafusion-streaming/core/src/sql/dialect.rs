@@ -1,11 +1,11 @@
 //! The dialect: which of sqlparser's syntax Flink SQL has, and the expressions that sqlparser parses otherwise.
 
 use datafusion::sql::sqlparser::ast::Expr;
-use datafusion::sql::sqlparser::dialect::Dialect;
+use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-use super::{functions, literals, table_argument, tokens};
+use super::{functions, json_functions, literals, table_argument, tokens};
 
 /// Flink SQL for sqlparser: identifiers are quoted by backticks and case-sensitive, strings by single quotes with
 /// `''` as the only escape, comments do not nest and `/*+ … */` is a hint.
@@ -59,15 +59,15 @@ impl Dialect for FlinkDialect {
         true
     }
 
+    fn supports_string_literal_concatenation_with_newline(&self) -> bool {
+        true
+    }
+
     fn supports_parens_around_table_factor(&self) -> bool {
         true
     }
 
     fn supports_comment_optimizer_hint(&self) -> bool {
-        true
-    }
-
-    fn allow_extract_custom(&self) -> bool {
         true
     }
 
@@ -84,6 +84,11 @@ impl Dialect for FlinkDialect {
         }
         match name.as_str() {
             "TABLE" => table_argument::parse_table(parser),
+            "CASE" => Some(functions::parse_case(parser)),
+            "FINAL" | "RUNNING" if matches!(second.token, Token::Word(_)) => {
+                parser.advance_token();
+                Some(parser.parse_prefix())
+            }
             "MAP" if second.token == Token::LBracket => Some(functions::parse_map(parser)),
             "INTERVAL" => Some(literals::parse_interval(parser)),
             "DATE" | "TIME" | "TIMESTAMP" => literals::parse_datetime(parser),
@@ -91,7 +96,14 @@ impl Dialect for FlinkDialect {
         }
     }
 
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        functions::at_unit_of_difference(parser).then(|| Ok(self.prec_value(Precedence::DoubleColon)))
+    }
+
     fn parse_infix(&self, parser: &mut Parser, expr: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
-        functions::parse_is_json(parser, expr)
+        json_functions::parse_is_json(parser, expr)
+            .or_else(|| functions::parse_distinct_from(parser, expr))
+            .or_else(|| functions::parse_between(parser, expr))
+            .or_else(|| functions::parse_difference(parser, expr))
     }
 }

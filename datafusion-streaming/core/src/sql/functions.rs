@@ -1,34 +1,37 @@
-//! Functions whose arguments are not just expressions between commas. They become plain calls:
+//! Functions and predicates with a syntax of their own. They become plain calls, so that the session's function of
+//! that name is the one that is called:
 //!
-//! | Flink SQL | call |
+//! | Flink SQL | becomes |
 //! |---|---|
+//! | `FLOOR(x)`, `CEIL(x)`, `CEILING(x)` | `floor(x)`, `ceil(x)` |
 //! | `FLOOR(x TO unit)`, `CEIL(x TO unit)` | `flink_floor(x, 'UNIT')`, `flink_ceil(x, 'UNIT')` |
 //! | `TIMESTAMPDIFF(unit, a, b)` | `flink_timestampdiff('UNIT', a, b)` |
 //! | `TIMESTAMPADD(unit, n, t)` | `flink_timestampadd('UNIT', n, t)` |
+//! | `(a - b) unit`, an interval | `flink_minus(a, b, 'UNIT')` |
+//! | `SUBSTRING(x FROM a FOR n)` | `substring(x, a, n)` |
+//! | `POSITION(a IN x FROM n)` | `locate(a, x, n)` |
+//! | `OVERLAY(x PLACING y FROM a FOR n)` | `overlay(x, y, a, n)` |
+//! | `TRIM(x)`, `TRIM(BOTH c FROM x)` | `trim(x)`, `btrim(x, c)`; `LEADING`: `ltrim`, `TRAILING`: `rtrim` |
 //! | `MAP[k, v, …]` | `make_map(k, v, …)` |
-//! | `x IS JSON [ARRAY \| …]` | `is_json(x, 'VALUE' \| 'ARRAY' \| 'OBJECT' \| 'SCALAR')` |
-//! | `JSON_EXISTS(x, path …)` | `json_exists(x, path, 'on error')` |
-//! | `JSON_VALUE(x, path …)` | `json_value(x, path, 'type', 'on empty', default, 'on error', default)` |
-//! | `JSON_QUERY(x, path …)` | `json_query(x, path, 'type', 'wrapper', 'on empty', 'on error')` |
-//! | `JSON_OBJECT(k VALUE v, …)` | `json_object('on null', k, v, …)` |
-//! | `JSON_ARRAY(v, …)` | `json_array('on null', v, …)` |
-//! | `JSON_OBJECTAGG(k VALUE v …)` | `json_objectagg_null_on_null(k, v)`, `json_objectagg_absent_on_null(k, v)` |
-//! | `JSON_ARRAYAGG(v …)` | `json_arrayagg_null_on_null(v)`, `json_arrayagg_absent_on_null(v)` |
+//! | `x BETWEEN SYMMETRIC a AND b` | `(x BETWEEN a AND b OR x BETWEEN b AND a)` |
+//! | `CASE x WHEN a, b THEN …` | `CASE x WHEN a THEN … WHEN b THEN …` |
+//! | `FINAL LAST(x)`, `RUNNING LAST(x)` | `LAST(x)`: the same while a match is one row |
 //!
-//! Every option is a string literal in the words of SQL (`'NULL'`, `'ERROR'`, `'DEFAULT'`, `'ABSENT'`,
-//! `'EMPTY ARRAY'`, `'WITH CONDITIONAL ARRAY'`, …), always there, and Flink's default if it was not written.
+//! [`super::json_functions`] has those for JSON.
 
-use datafusion::sql::sqlparser::ast::{
-    CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    UnaryOperator, Value,
-};
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
+use datafusion::sql::sqlparser::ast::{BinaryOperator, CaseWhen, CastKind, Expr};
+use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+use super::ast::{call, text};
+use super::dialect::FlinkDialect;
+use super::json_functions;
 use super::tokens;
 use super::types::parse_type;
 
-type Parse = fn(&mut Parser) -> Result<Expr, ParserError>;
+pub(super) type Parse = fn(&mut Parser) -> Result<Expr, ParserError>;
 
 /// How to parse a call of the function of this (upper-case) name, if it is a special form.
 pub(super) fn special_form(name: &str) -> Option<Parse> {
@@ -36,44 +39,23 @@ pub(super) fn special_form(name: &str) -> Option<Parse> {
         "CAST" | "TRY_CAST" => parse_cast,
         "CEIL" | "CEILING" | "FLOOR" => parse_rounding,
         "TIMESTAMPDIFF" | "TIMESTAMPADD" => parse_timestamp_function,
-        "JSON_EXISTS" => parse_json_exists,
-        "JSON_VALUE" => parse_json_value,
-        "JSON_QUERY" => parse_json_query,
-        "JSON_OBJECT" => parse_json_object,
-        "JSON_ARRAY" => parse_json_array,
-        "JSON_OBJECTAGG" => parse_json_objectagg,
-        "JSON_ARRAYAGG" => parse_json_arrayagg,
-        _ => return None,
+        "SUBSTRING" | "SUBSTR" => parse_substring,
+        "POSITION" => parse_position,
+        "OVERLAY" => parse_overlay,
+        "TRIM" => parse_trim,
+        _ => return json_functions::special_form(name),
     })
 }
 
-/// `name(args, …)`
-pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: vec![] }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
-}
-
-/// `'text'`
-pub(super) fn text(text: &str) -> Expr {
-    Expr::value(Value::SingleQuotedString(text.to_string()))
-}
-
-fn open(parser: &mut Parser) -> Result<String, ParserError> {
+/// `name(`, with the name in upper case.
+pub(super) fn open(parser: &mut Parser) -> Result<String, ParserError> {
     let name = parser.next_token();
     parser.expect_token(&Token::LParen)?;
     Ok(tokens::word(&name.token).unwrap_or_default().to_ascii_uppercase())
 }
 
-fn close(parser: &mut Parser) -> Result<(), ParserError> {
+/// `)`
+pub(super) fn close(parser: &mut Parser) -> Result<(), ParserError> {
     parser.expect_token(&Token::RParen).map(|_| ())
 }
 
@@ -126,181 +108,149 @@ pub(super) fn parse_map(parser: &mut Parser) -> Result<Expr, ParserError> {
     Ok(call("make_map", entries))
 }
 
-/// `expr IS [NOT] JSON [VALUE | ARRAY | OBJECT | SCALAR]`, if that comes next.
-pub(super) fn parse_is_json(parser: &mut Parser, expr: &Expr) -> Option<Result<Expr, ParserError>> {
-    let negated = tokens::at_words(parser, &["IS", "NOT", "JSON"]);
-    if !negated && !tokens::at_words(parser, &["IS", "JSON"]) {
+/// `, expr` or `<word> expr`, if one of them comes next.
+fn next_argument(parser: &mut Parser, word: &str, args: &mut Vec<Expr>) -> Result<bool, ParserError> {
+    let found = parser.consume_token(&Token::Comma) || tokens::accept_words(parser, &[word]);
+    if found {
+        args.push(parser.parse_expr()?);
+    }
+    Ok(found)
+}
+
+fn parse_substring(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let name = open(parser)?.to_ascii_lowercase();
+    let mut args = vec![parser.parse_expr()?];
+    let _ = next_argument(parser, "FROM", &mut args)? && next_argument(parser, "FOR", &mut args)?;
+    close(parser)?;
+    Ok(call(&name, args))
+}
+
+fn parse_position(parser: &mut Parser) -> Result<Expr, ParserError> {
+    open(parser)?;
+    // Not a whole expression: IN would be its predicate.
+    let mut args = vec![parser.parse_subexpr(FlinkDialect.prec_value(Precedence::Between))?];
+    tokens::expect_words(parser, &["IN"])?;
+    args.push(parser.parse_expr()?);
+    if tokens::accept_words(parser, &["FROM"]) {
+        args.push(parser.parse_expr()?);
+    }
+    close(parser)?;
+    Ok(call("locate", args))
+}
+
+fn parse_overlay(parser: &mut Parser) -> Result<Expr, ParserError> {
+    open(parser)?;
+    let mut args = vec![parser.parse_expr()?];
+    let _ = next_argument(parser, "PLACING", &mut args)?
+        && next_argument(parser, "FROM", &mut args)?
+        && next_argument(parser, "FOR", &mut args)?;
+    close(parser)?;
+    Ok(call("overlay", args))
+}
+
+fn parse_trim(parser: &mut Parser) -> Result<Expr, ParserError> {
+    open(parser)?;
+    let sides = [("LEADING", "ltrim"), ("TRAILING", "rtrim"), ("BOTH", "btrim")];
+    let side = sides.into_iter().find(|(side, _)| tokens::accept_words(parser, &[side]));
+    let mut args = vec![];
+    if side.is_none() || !tokens::accept_words(parser, &["FROM"]) {
+        args.push(parser.parse_expr()?);
+    }
+    let characters = tokens::accept_words(parser, &["FROM"]);
+    if characters || args.is_empty() {
+        args.insert(0, parser.parse_expr()?);
+    }
+    close(parser)?;
+    let default = if characters { "btrim" } else { "trim" };
+    Ok(call(side.map_or(default, |(_, name)| name), args))
+}
+
+/// `CASE [operand] WHEN value, … THEN result … [ELSE result] END`
+pub(super) fn parse_case(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.advance_token();
+    let operand =
+        if tokens::at_words(parser, &["WHEN"]) { None } else { Some(Box::new(parser.parse_expr()?)) };
+    let mut conditions = vec![];
+    while tokens::accept_words(parser, &["WHEN"]) {
+        let values = parser.parse_comma_separated(Parser::parse_expr)?;
+        tokens::expect_words(parser, &["THEN"])?;
+        let result = parser.parse_expr()?;
+        conditions.extend(values.into_iter().map(|condition| CaseWhen { condition, result: result.clone() }));
+    }
+    if conditions.is_empty() {
+        return parser.expected("WHEN", parser.peek_token());
+    }
+    let else_result =
+        if tokens::accept_words(parser, &["ELSE"]) { Some(Box::new(parser.parse_expr()?)) } else { None };
+    tokens::expect_words(parser, &["END"])?;
+    let [case_token, end_token] = [AttachedToken::empty(), AttachedToken::empty()];
+    Ok(Expr::Case { case_token, end_token, operand, conditions, else_result })
+}
+
+/// Whether `) unit` stands here: the end of an interval like `(a - b) DAY`.
+pub(super) fn at_unit_of_difference(parser: &Parser) -> bool {
+    let units = ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"];
+    parser.get_current_token().token == Token::RParen
+        && units.iter().any(|unit| tokens::at_words(parser, &[unit]))
+}
+
+/// `(a - b) unit`, of which `(a - b)` has been read.
+pub(super) fn parse_difference(parser: &mut Parser, expr: &Expr) -> Option<Result<Expr, ParserError>> {
+    let Expr::Nested(difference) = expr else { return None };
+    let Expr::BinaryOp { left, op: BinaryOperator::Minus, right } = difference.as_ref() else { return None };
+    if !at_unit_of_difference(parser) {
         return None;
     }
-    (0..if negated { 3 } else { 2 }).for_each(|_| parser.advance_token());
-    let kinds = ["VALUE", "ARRAY", "OBJECT", "SCALAR"];
-    let kind = kinds.into_iter().find(|kind| tokens::accept_words(parser, &[kind])).unwrap_or("VALUE");
-    let is_json = call("is_json", vec![expr.clone(), text(kind)]);
-    Some(Ok(if negated { Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(is_json) } } else { is_json }))
+    let args = |unit| vec![left.as_ref().clone(), right.as_ref().clone(), unit];
+    Some(unit(parser).map(|unit| call("flink_minus", args(unit))))
 }
 
-/// `x, path`
-fn json_and_path(parser: &mut Parser) -> Result<Vec<Expr>, ParserError> {
-    let json = parser.parse_expr()?;
-    parser.expect_token(&Token::Comma)?;
-    Ok(vec![json, parser.parse_expr()?])
+/// `expr IS [NOT] DISTINCT FROM other`, if that comes next. sqlparser would take everything behind it, an AND
+/// included, for `other`.
+pub(super) fn parse_distinct_from(parser: &mut Parser, expr: &Expr) -> Option<Result<Expr, ParserError>> {
+    let distinct = tokens::accept_words(parser, &["IS", "DISTINCT", "FROM"]);
+    if !distinct && !tokens::accept_words(parser, &["IS", "NOT", "DISTINCT", "FROM"]) {
+        return None;
+    }
+    let left = Box::new(expr.clone());
+    Some(parser.parse_subexpr(FlinkDialect.prec_value(Precedence::Is)).map(|right| match distinct {
+        true => Expr::IsDistinctFrom(left, Box::new(right)),
+        false => Expr::IsNotDistinctFrom(left, Box::new(right)),
+    }))
 }
 
-/// The words `<choice> ON <event>`, if one of the choices stands here with that event.
-fn behaviour(parser: &mut Parser, choices: &[&str], event: &str) -> Option<String> {
-    choices.iter().find_map(|choice| {
-        let words: Vec<&str> = choice.split(' ').chain(["ON", event]).collect();
-        tokens::accept_words(parser, &words).then(|| choice.to_string())
-    })
-}
-
-fn returning(parser: &mut Parser) -> Result<Expr, ParserError> {
-    let data_type =
-        if tokens::accept_words(parser, &["RETURNING"]) { parse_type(parser)?.to_string() } else { "STRING".into() };
-    Ok(text(&data_type))
-}
-
-fn parse_json_exists(parser: &mut Parser) -> Result<Expr, ParserError> {
-    open(parser)?;
-    let mut args = json_and_path(parser)?;
-    let on_error = behaviour(parser, &["TRUE", "FALSE", "UNKNOWN", "ERROR"], "ERROR");
-    args.push(text(on_error.as_deref().unwrap_or("FALSE")));
-    close(parser)?;
-    Ok(call("json_exists", args))
-}
-
-fn parse_json_value(parser: &mut Parser) -> Result<Expr, ParserError> {
-    open(parser)?;
-    let mut args = json_and_path(parser)?;
-    args.push(returning(parser)?);
-    let null = || (text("NULL"), Expr::value(Value::Null));
-    let [mut on_empty, mut on_error] = [null(), null()];
-    loop {
-        let (what, default) = if tokens::accept_words(parser, &["DEFAULT"]) {
-            (text("DEFAULT"), parser.parse_expr()?)
-        } else if tokens::accept_words(parser, &["NULL"]) {
-            null()
-        } else if tokens::accept_words(parser, &["ERROR"]) {
-            (text("ERROR"), Expr::value(Value::Null))
-        } else {
-            break;
+/// `expr [NOT] BETWEEN {SYMMETRIC | ASYMMETRIC} low AND high`, if that comes next.
+pub(super) fn parse_between(parser: &mut Parser, expr: &Expr) -> Option<Result<Expr, ParserError>> {
+    let negated = tokens::at_words(parser, &["NOT", "BETWEEN"]);
+    let words = if negated { 2 } else { 1 };
+    if !negated && !tokens::at_words(parser, &["BETWEEN"]) {
+        return None;
+    }
+    let kind = &parser.peek_nth_token_ref(words).token;
+    let symmetric = tokens::is_word(kind, "SYMMETRIC");
+    if !symmetric && !tokens::is_word(kind, "ASYMMETRIC") {
+        return None;
+    }
+    (0..=words).for_each(|_| parser.advance_token());
+    Some(parse_bounds(parser).map(|[low, high]| {
+        let between = |low: &Expr, high: &Expr| Expr::Between {
+            expr: Box::new(expr.clone()),
+            negated,
+            low: Box::new(low.clone()),
+            high: Box::new(high.clone()),
         };
-        tokens::expect_words(parser, &["ON"])?;
-        if tokens::accept_words(parser, &["EMPTY"]) {
-            on_empty = (what, default);
-        } else {
-            tokens::expect_words(parser, &["ERROR"])?;
-            on_error = (what, default);
+        if !symmetric {
+            return between(&low, &high);
         }
-    }
-    close(parser)?;
-    args.extend([on_empty.0, on_empty.1, on_error.0, on_error.1]);
-    Ok(call("json_value", args))
+        let op = if negated { BinaryOperator::And } else { BinaryOperator::Or };
+        let [left, right] = [between(&low, &high), between(&high, &low)].map(Box::new);
+        Expr::Nested(Box::new(Expr::BinaryOp { left, op, right }))
+    }))
 }
 
-fn parse_json_query(parser: &mut Parser) -> Result<Expr, ParserError> {
-    open(parser)?;
-    let mut args = json_and_path(parser)?;
-    args.push(returning(parser)?);
-    let mut wrapper = "WITHOUT ARRAY";
-    if tokens::accept_words(parser, &["WITHOUT"]) {
-        tokens::accept_words(parser, &["ARRAY"]);
-        tokens::expect_words(parser, &["WRAPPER"])?;
-    } else if tokens::accept_words(parser, &["WITH"]) {
-        let conditional = tokens::accept_words(parser, &["CONDITIONAL"]);
-        tokens::accept_words(parser, &["UNCONDITIONAL"]);
-        tokens::accept_words(parser, &["ARRAY"]);
-        tokens::expect_words(parser, &["WRAPPER"])?;
-        wrapper = if conditional { "WITH CONDITIONAL ARRAY" } else { "WITH UNCONDITIONAL ARRAY" };
-    }
-    args.push(text(wrapper));
-    let choices = ["NULL", "EMPTY ARRAY", "EMPTY OBJECT", "ERROR"];
-    let on_empty = behaviour(parser, &choices, "EMPTY");
-    let on_error = behaviour(parser, &choices, "ERROR");
-    args.extend([on_empty, on_error].map(|choice| text(choice.as_deref().unwrap_or("NULL"))));
-    close(parser)?;
-    Ok(call("json_query", args))
-}
-
-const ON_NULL: [&str; 2] = ["NULL", "ABSENT"];
-
-/// `[KEY] key VALUE value`
-fn key_and_value(parser: &mut Parser) -> Result<[Expr; 2], ParserError> {
-    if !tokens::at_words(parser, &["KEY", "VALUE"]) {
-        tokens::accept_words(parser, &["KEY"]);
-    }
-    let key = parser.parse_expr()?;
-    tokens::expect_words(parser, &["VALUE"])?;
-    Ok([key, parser.parse_expr()?])
-}
-
-/// Members up to the end of the call, with what to do about nulls in front.
-fn json_members(
-    parser: &mut Parser,
-    default: &str,
-    mut member: impl FnMut(&mut Parser, &mut Vec<Expr>) -> Result<(), ParserError>,
-) -> Result<Vec<Expr>, ParserError> {
-    open(parser)?;
-    let mut args = vec![text(default)];
-    if parser.consume_token(&Token::RParen) {
-        return Ok(args);
-    }
-    let mut on_null = behaviour(parser, &ON_NULL, "NULL");
-    if on_null.is_none() {
-        loop {
-            member(parser, &mut args)?;
-            if !parser.consume_token(&Token::Comma) {
-                break;
-            }
-        }
-        on_null = behaviour(parser, &ON_NULL, "NULL");
-    }
-    if let Some(on_null) = on_null {
-        args[0] = text(&on_null);
-    }
-    close(parser)?;
-    Ok(args)
-}
-
-fn parse_json_object(parser: &mut Parser) -> Result<Expr, ParserError> {
-    let args = json_members(parser, "NULL", |parser, args| {
-        args.extend(key_and_value(parser)?);
-        Ok(())
-    })?;
-    Ok(call("json_object", args))
-}
-
-fn parse_json_array(parser: &mut Parser) -> Result<Expr, ParserError> {
-    let args = json_members(parser, "ABSENT", |parser, args| {
-        args.push(parser.parse_expr()?);
-        Ok(())
-    })?;
-    Ok(call("json_array", args))
-}
-
-fn parse_json_objectagg(parser: &mut Parser) -> Result<Expr, ParserError> {
-    open(parser)?;
-    let args = key_and_value(parser)?.into();
-    json_aggregate(parser, "json_objectagg", args, "NULL")
-}
-
-fn parse_json_arrayagg(parser: &mut Parser) -> Result<Expr, ParserError> {
-    open(parser)?;
-    let args = vec![parser.parse_expr()?];
-    json_aggregate(parser, "json_arrayagg", args, "ABSENT")
-}
-
-fn json_aggregate(parser: &mut Parser, name: &str, args: Vec<Expr>, default: &str) -> Result<Expr, ParserError> {
-    let on_null = behaviour(parser, &ON_NULL, "NULL").unwrap_or_else(|| default.to_string());
-    close(parser)?;
-    let mut aggregate = call(&format!("{name}_{}_on_null", on_null.to_ascii_lowercase()), args);
-    if tokens::accept_words(parser, &["FILTER"])
-        && let Expr::Function(function) = &mut aggregate
-    {
-        parser.expect_token(&Token::LParen)?;
-        tokens::expect_words(parser, &["WHERE"])?;
-        function.filter = Some(Box::new(parser.parse_expr()?));
-        close(parser)?;
-    }
-    Ok(aggregate)
+fn parse_bounds(parser: &mut Parser) -> Result<[Expr; 2], ParserError> {
+    let precedence = FlinkDialect.prec_value(Precedence::Between);
+    let low = parser.parse_subexpr(precedence)?;
+    tokens::expect_words(parser, &["AND"])?;
+    Ok([low, parser.parse_subexpr(precedence)?])
 }

@@ -25,7 +25,9 @@ pub(super) fn find(tokens: &[TokenWithSpan]) -> Result<Vec<(Location, Hint)>, Pa
         let at = token.span.start;
         let table = table_before(&tokens[..i]);
         let named = parse(text).map_err(|e| tokens::error(format!("In the hint /*{comment}*/: {e}"), at))?;
-        hints.extend(named.into_iter().map(|(name, arguments)| (at, Hint { name, arguments, table: table.clone() })));
+        hints.extend(
+            named.into_iter().map(|(name, arguments)| (at, Hint { name, arguments, table: table.clone() })),
+        );
     }
     Ok(hints)
 }

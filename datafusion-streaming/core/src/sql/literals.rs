@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{CastKind, Expr, Interval, TypedString, Val
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
-use super::functions::{call, text};
+use super::ast::{call, text};
 use super::tokens;
 use super::types::{FlinkType, TypeKind};
 
@@ -133,7 +133,8 @@ impl Qualifier {
             None => (1, value.strip_prefix('+').unwrap_or(value)),
         };
         let malformed = || {
-            let to = if self.last == self.first { String::new() } else { format!(" TO {}", self.last.name()) };
+            let to =
+                if self.last == self.first { String::new() } else { format!(" TO {}", self.last.name()) };
             format!("'{value}' is not an interval of {}{to}", self.first.name())
         };
         let mut unit = self.first;
@@ -164,7 +165,8 @@ impl Qualifier {
         if unit == Unit::Second
             && let Some(fraction) = rest.strip_prefix('.')
         {
-            let valid = fraction.bytes().all(|b| b.is_ascii_digit()) && fraction.len() <= self.fraction_digits;
+            let valid =
+                fraction.bytes().all(|b| b.is_ascii_digit()) && fraction.len() <= self.fraction_digits;
             if fraction.is_empty() || !valid {
                 return Err(malformed());
             }
@@ -203,10 +205,7 @@ fn parse_interval_of_expression(parser: &mut Parser, negative: bool) -> Result<E
     let unit = Unit::parse(parser)?;
     let interval = call(INTERVAL_FUNCTION, vec![value, text(unit.name())]);
     Ok(if negative {
-        Expr::UnaryOp {
-            op: datafusion::sql::sqlparser::ast::UnaryOperator::Minus,
-            expr: Box::new(interval),
-        }
+        Expr::UnaryOp { op: datafusion::sql::sqlparser::ast::UnaryOperator::Minus, expr: Box::new(interval) }
     } else {
         interval
     })
@@ -219,10 +218,15 @@ fn interval(size: i64, of_months: bool) -> Option<Expr> {
         format!("{} months", i32::try_from(size).ok()?)
     } else {
         let days = i32::try_from(size / MILLIS_PER_DAY).ok()?;
-        format!("{days} days {} milliseconds", size % MILLIS_PER_DAY)
+        let millis = size % MILLIS_PER_DAY;
+        if days == 0 {
+            format!("{millis} milliseconds")
+        } else {
+            format!("{days} days {millis} milliseconds")
+        }
     };
     Some(Expr::Interval(Interval {
-        value: Box::new(text(&value)),
+        value: Box::new(text(value)),
         leading_field: None,
         leading_precision: None,
         last_field: None,
@@ -260,8 +264,8 @@ fn datetime(kind: &str, local: bool, value: &str, at: Location) -> Result<Expr, 
             Ok(typed(TypeKind::Date, date.format("%Y-%m-%d").to_string()))
         }
         "TIME" => {
-            let time =
-                NaiveTime::parse_from_str(value, "%H:%M:%S%.f").map_err(|_| malformed("HH:mm:ss[.fraction]"))?;
+            let time = NaiveTime::parse_from_str(value, "%H:%M:%S%.f")
+                .map_err(|_| malformed("HH:mm:ss[.fraction]"))?;
             Ok(typed(TypeKind::Time(0), time.format("%H:%M:%S").to_string()))
         }
         _ => {
@@ -269,9 +273,7 @@ fn datetime(kind: &str, local: bool, value: &str, at: Location) -> Result<Expr, 
             let seconds =
                 NaiveDateTime::parse_from_str(value, "%Y-%m-%d %H:%M:%S%.f").map_err(|_| malformed(form))?;
             let fraction = value.split_once('.').map_or("", |(_, fraction)| fraction);
-            if fraction.len() > 9 {
-                return Err(malformed(form));
-            }
+            let fraction = &fraction[..fraction.len().min(9)];
             let precision = fraction.len() as u8;
             let dot = if fraction.is_empty() { "" } else { "." };
             let value = format!("{}{dot}{fraction}", seconds.format("%Y-%m-%d %H:%M:%S"));

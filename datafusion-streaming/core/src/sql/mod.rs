@@ -17,15 +17,19 @@
 //! | `sql_parser.enable_subquery_sort_elimination` | `false` | a rewritten query may sort in a subquery |
 //! | type planner | [`FlinkTypePlanner`] | types are Flink's |
 
+mod ast;
 mod create_table;
 mod dialect;
 mod durations;
 mod functions;
 mod hints;
+mod json_functions;
 mod literals;
+mod match_recognize;
 mod parser;
 pub mod rewrite;
 mod statement;
+mod subqueries;
 mod table_argument;
 mod tokens;
 mod types;
@@ -38,6 +42,7 @@ pub use dialect::FlinkDialect;
 pub use durations::parse_duration;
 pub use hints::Hint;
 pub use literals::INTERVAL_FUNCTION;
+pub use match_recognize::split_within;
 pub use parser::parse;
 pub use statement::{CreateView, ExplainDetail, ParsedStatement, Show, Statement};
 pub use table_argument::{TableArgument, descriptor_columns};

@@ -9,9 +9,9 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 use super::create_table::{self, parse_comment};
 use super::dialect::FlinkDialect;
 use super::hints::{self, Hint};
+use super::rewrite;
 use super::statement::{CreateView, ExplainDetail, ParsedStatement, Show, Statement};
 use super::tokens::{self, Source, accept_words, at_words};
-use super::rewrite;
 
 const ACCEPTED: &str = "SELECT, WITH, VALUES, INSERT INTO, INSERT OVERWRITE, CREATE [TEMPORARY] TABLE, \
     CREATE [TEMPORARY] VIEW, DROP [TEMPORARY] TABLE, DROP [TEMPORARY] VIEW, DESCRIBE, SHOW TABLES, SHOW VIEWS, \
@@ -129,7 +129,10 @@ impl ScriptParser<'_> {
                 return self.parse_query();
             }
         }
-        Err(tokens::error(format!("{unknown} is not supported here; these are: {ACCEPTED}. It stands"), start))
+        Err(tokens::error(
+            format!("{unknown} is not supported here; these are: {ACCEPTED}. It stands"),
+            start,
+        ))
     }
 
     /// The words by which a statement is known, to name it in an error.
@@ -150,7 +153,7 @@ impl ScriptParser<'_> {
 
     fn parse_insert(&mut self) -> Result<Statement, ParserError> {
         let mut insert = self.parser.parse_statement()?;
-        rewrite::statement(&mut insert)?;
+        rewrite::insert(&mut insert)?;
         Ok(datafusion(insert))
     }
 

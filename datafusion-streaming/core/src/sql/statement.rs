@@ -4,8 +4,12 @@ use std::fmt;
 
 use datafusion::common::TableReference;
 use datafusion::sql::parser::Statement as DFStatement;
-use datafusion::sql::sqlparser::ast::Query;
+use datafusion::sql::sqlparser::ast::{
+    CreateTableOptions, CreateView as SqlCreateView, ObjectName, Query, Statement as SqlStatement,
+    ViewColumnDef,
+};
 
+use super::ast::quoted;
 use super::create_table::CreateTable;
 use super::hints::Hint;
 
@@ -119,5 +123,33 @@ impl fmt::Display for ExplainDetail {
             ExplainDetail::PlanAdvice => "PLAN_ADVICE",
             ExplainDetail::JsonExecutionPlan => "JSON_EXECUTION_PLAN",
         })
+    }
+}
+
+impl CreateView {
+    /// The statement that DataFusion plans. Left out is what DataFusion does not know: the comment, and that an
+    /// existing view may stay, which is to be looked up before.
+    pub fn to_datafusion(&self) -> DFStatement {
+        let column = |name: &String| ViewColumnDef { name: quoted(name), data_type: None, options: None };
+        let name = self.name.to_vec().into_iter().map(quoted).collect::<Vec<_>>();
+        DFStatement::Statement(Box::new(SqlStatement::CreateView(SqlCreateView {
+            or_alter: false,
+            or_replace: false,
+            materialized: false,
+            secure: false,
+            name: ObjectName::from(name),
+            name_before_not_exists: false,
+            columns: self.columns.iter().map(column).collect(),
+            query: self.query.clone(),
+            options: CreateTableOptions::None,
+            cluster_by: vec![],
+            comment: None,
+            with_no_schema_binding: false,
+            if_not_exists: false,
+            temporary: self.temporary,
+            copy_grants: false,
+            to: None,
+            params: None,
+        })))
     }
 }

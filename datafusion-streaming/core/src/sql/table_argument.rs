@@ -3,13 +3,12 @@
 use std::mem;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Ident, ObjectName, OrderByExpr, Query, Select, SelectFlavor, SelectItem, SetExpr,
-    TableAlias, TableFactor, TableWithJoins, WildcardAdditionalOptions,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OrderByExpr, Query, SetExpr,
 };
-use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+use super::ast::{derived, query_of, select_all, table};
 use super::tokens;
 
 /// A table argument of a table function, such as the first one in
@@ -58,7 +57,6 @@ impl TableArgument {
 
 /// The column names in `DESCRIPTOR(a, b)`, or `None` if the argument is no descriptor.
 pub fn descriptor_columns(expr: &Expr) -> Option<Vec<Ident>> {
-    use datafusion::sql::sqlparser::ast::{FunctionArg, FunctionArgExpr, FunctionArguments};
     let Expr::Function(function) = expr else { return None };
     let [name] = function.name.0.as_slice() else { return None };
     if !name.as_ident()?.value.eq_ignore_ascii_case("DESCRIPTOR") {
@@ -78,7 +76,7 @@ pub(super) fn parse_table(parser: &mut Parser) -> Option<Result<Expr, ParserErro
         Token::Word(_) => {
             parser.advance_token();
             Some(parser.parse_object_name(false).and_then(|name| {
-                let table = select_all(table(name));
+                let table = select_all(table(name, None, None));
                 parse_partitioning(parser, query_of(table))
             }))
         }
@@ -135,71 +133,4 @@ fn one_or_more<T>(
     let items = parser.parse_comma_separated(parse)?;
     parser.expect_token(&Token::RParen)?;
     Ok(items)
-}
-
-/// A query of this body.
-pub(super) fn query_of(body: SetExpr) -> Box<Query> {
-    Box::new(Query {
-        with: None,
-        body: Box::new(body),
-        order_by: None,
-        limit_clause: None,
-        fetch: None,
-        locks: vec![],
-        for_clause: None,
-        settings: None,
-        format_clause: None,
-        pipe_operators: vec![],
-    })
-}
-
-/// `SELECT * FROM relation`
-pub(super) fn select_all(relation: TableFactor) -> SetExpr {
-    SetExpr::Select(Box::new(Select {
-        select_token: AttachedToken::empty(),
-        optimizer_hints: vec![],
-        distinct: None,
-        select_modifiers: None,
-        top: None,
-        top_before_distinct: false,
-        projection: vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())],
-        exclude: None,
-        into: None,
-        from: vec![TableWithJoins { relation, joins: vec![] }],
-        lateral_views: vec![],
-        prewhere: None,
-        selection: None,
-        connect_by: vec![],
-        group_by: GroupByExpr::Expressions(vec![], vec![]),
-        cluster_by: vec![],
-        distribute_by: vec![],
-        sort_by: vec![],
-        having: None,
-        named_window: vec![],
-        qualify: None,
-        window_before_qualify: false,
-        value_table_mode: None,
-        flavor: SelectFlavor::Standard,
-    }))
-}
-
-/// The table of this name in a FROM clause.
-pub(super) fn table(name: ObjectName) -> TableFactor {
-    TableFactor::Table {
-        name,
-        alias: None,
-        args: None,
-        with_hints: vec![],
-        version: None,
-        with_ordinality: false,
-        partitions: vec![],
-        json_path: None,
-        sample: None,
-        index_hints: vec![],
-    }
-}
-
-/// The query as a table in a FROM clause.
-pub(super) fn derived(subquery: Box<Query>, alias: Option<TableAlias>) -> TableFactor {
-    TableFactor::Derived { lateral: false, subquery, alias, sample: None }
 }

@@ -5,22 +5,24 @@ use datafusion::common::TableReference;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace, Word};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
 
 use super::dialect::FlinkDialect;
+use super::{match_recognize, subqueries};
 
 /// A parser over `sql`, with Flink's lexical rules applied.
 pub(super) fn parser(sql: &str) -> Result<Parser<'static>, ParserError> {
     Ok(Parser::new(&FlinkDialect).with_tokens_with_locations(tokenize(sql)?))
 }
 
-/// The tokens of `sql`, with three corrections:
+/// The tokens of `sql`, corrected where sqlparser would go wrong:
 ///
 /// - `>>` is two closing brackets, as in `ARRAY<ARRAY<INT>>`: Flink has no shift operator.
-/// - `"` and other quotes that Flink does not know are errors.
-/// - `PATTERN (…) WITHIN <interval> DEFINE` becomes `PATTERN (…) DEFINE `[`WITHIN_SYMBOL`]` AS <interval>,`,
-///   since sqlparser's MATCH_RECOGNIZE has no place for the interval.
+/// - `"…"` and `!=` are errors, as in Flink.
+/// - MATCH_RECOGNIZE is brought into the form that sqlparser knows, see [`match_recognize::adapt`], and so are
+///   subqueries in FROM, see [`subqueries`].
 pub(super) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, ParserError> {
+    let source = Source::new(sql);
     let mut tokens = Vec::new();
     for token in Tokenizer::new(&FlinkDialect, sql).tokenize_with_location()? {
         match &token.token {
@@ -34,44 +36,13 @@ pub(super) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, ParserError> {
                     token.span.start,
                 ));
             }
+            Token::Neq if source.between(token.span.start, token.span.end) == "!=" => {
+                return Err(error("Flink SQL writes <> for !=", token.span.start));
+            }
             _ => tokens.push(token),
         }
     }
-    Ok(move_within(tokens))
-}
-
-/// The name under which the interval of `WITHIN` stands among the symbols of a MATCH_RECOGNIZE.
-pub(super) const WITHIN_SYMBOL: &str = "$within";
-
-fn move_within(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let is = |token: &TokenWithSpan, name: &str| is_word(&token.token, name);
-    let mut from = 0;
-    while let Some(clause) = tokens[from..].iter().position(|t| is(t, "MATCH_RECOGNIZE")).map(|i| from + i) {
-        from = clause + 1;
-        let Some(pattern) = find(&tokens, from, |t| is(t, "PATTERN")) else { return tokens };
-        let Some(define) = find(&tokens, pattern, |t| is(t, "DEFINE")) else { return tokens };
-        let Some(within) = find(&tokens, pattern, |t| is(t, "WITHIN")).filter(|within| *within < define) else {
-            continue;
-        };
-        let span = tokens[within].span;
-        let made = |token| TokenWithSpan { token, span };
-        let blank = || made(Token::Whitespace(Whitespace::Space));
-        let mut moved = vec![
-            tokens[define].clone(),
-            blank(),
-            made(Token::make_word(WITHIN_SYMBOL, Some('`'))),
-            blank(),
-            made(Token::make_keyword("AS")),
-        ];
-        moved.extend_from_slice(&tokens[within + 1..define]);
-        moved.push(made(Token::Comma));
-        tokens.splice(within..=define, moved);
-    }
-    tokens
-}
-
-fn find(tokens: &[TokenWithSpan], from: usize, wanted: impl Fn(&TokenWithSpan) -> bool) -> Option<usize> {
-    tokens[from..].iter().position(wanted).map(|i| from + i)
+    Ok(match_recognize::adapt(subqueries::wrap(tokens)))
 }
 
 /// The text of an unquoted word.

@@ -233,7 +233,9 @@ impl TypeKind {
                 TypeKind::Decimal(*precision, *scale as u8)
             }
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => TypeKind::VarChar(MAX_LENGTH),
-            DataType::Binary | DataType::LargeBinary | DataType::BinaryView => TypeKind::VarBinary(MAX_LENGTH),
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+                TypeKind::VarBinary(MAX_LENGTH)
+            }
             DataType::FixedSizeBinary(length) => TypeKind::Binary((*length).max(1) as u32),
             DataType::Date32 => TypeKind::Date,
             DataType::Date64 => TypeKind::Timestamp(3),
@@ -256,8 +258,9 @@ impl TypeKind {
                 other => return plan_err!("The entries of a map are not pairs but {other}"),
             },
             DataType::Struct(fields) => {
-                let field =
-                    |f: &FieldRef| Ok(RowField { name: f.name().clone(), data_type: FlinkType::from_field(f)? });
+                let field = |f: &FieldRef| {
+                    Ok(RowField { name: f.name().clone(), data_type: FlinkType::from_field(f)? })
+                };
                 TypeKind::Row(fields.iter().map(field).collect::<Result<_>>()?)
             }
             DataType::Dictionary(_, value) => TypeKind::from_arrow(value)?,
@@ -351,8 +354,8 @@ impl TypePlanner for FlinkTypePlanner {
     fn plan_type_field(&self, sql_type: &SqlDataType) -> Result<Option<FieldRef>> {
         // Types print as the text they were parsed from, whether by us or by sqlparser's own rules.
         let text = sql_type.to_string();
-        let data_type =
-            FlinkType::parse(&text).map_err(|e| plan_datafusion_err!("{text} is not a type of Flink SQL: {e}"))?;
+        let data_type = FlinkType::parse(&text)
+            .map_err(|e| plan_datafusion_err!("{text} is not a type of Flink SQL: {e}"))?;
         Ok(Some(Arc::new(FlinkType::nullable(data_type.kind).to_field(""))))
     }
 }

@@ -3,65 +3,91 @@
 //! | written | rewritten | why |
 //! |---|---|---|
 //! | `5`, `-5` | `CAST(5 AS INT)` | an integer literal is an INT if it fits, else a BIGINT |
+//! | `0.5` | `CAST(0.5 AS DECIMAL(2, 1))` | a DECIMAL literal has all digits that were written |
 //! | `1e3` | `DOUBLE '1e3'` | a number with an exponent is a DOUBLE |
-//! | `FETCH FIRST 5 ROWS ONLY` | `LIMIT 5` | DataFusion does not plan FETCH |
-//! | `TABLE t` | `SELECT * FROM t` | nor this |
-//! | `(a, b)` | `ROW(a, b)` | nor this |
+//! | `N'x'`, `U&'\0041'`, `_UTF8'x'` | `'x'` | DataFusion plans only plain strings |
+//! | `(a, b)` | `ROW(a, b)`, in GROUP BY `a, b` | |
+//! | `WHERE (a, b) IN (SELECT …)` | `WHERE EXISTS (SELECT …)` | |
+//! | `x = ANY (1, 2)` | `(x = 1 OR x = 2)` | |
+//! | `SELECT a + b, a, a` | `SELECT a + b AS EXPR$0, a, a AS a0` | names of columns are Flink's, and unique |
+//! | `VALUES (1, 2)` | `SELECT * FROM (VALUES (1, 2)) AS v (EXPR$0, EXPR$1)` | |
+//! | `… GROUP BY x`, where `x` is an alias | (see [`aliases`]) | GROUP BY and HAVING do not see aliases |
+//! | `TUMBLE_START(ts, size)` | `flink_window_start(tumble(ts, size))` | a function of the key `TUMBLE(ts, size)` |
+//! | `JOIN … USING (k)` | (see [`using`]) | `k` is whichever of the two is there |
+//! | `ROW_NUMBER() OVER (…)` | `… ROWS UNBOUNDED PRECEDING` | DataFusion has no RANGE over TIME |
+//! | `FETCH FIRST 5 ROWS ONLY` | `LIMIT 5` | |
+//! | `TABLE t` | `SELECT * FROM t` | |
+//! | `FROM (SELECT …)` | `FROM (SELECT …) AS $derived1` | else the names of tables in it would be visible |
+//! | `a[1].b` | `a[1].'b'` | DataFusion's form of it |
 //! | `FROM TABLE(f(…))` | `FROM f(…)` | one form for all table functions |
 //! | `FROM LATERAL TABLE(f(…))` | `FROM LATERAL f(…)` | |
-//! | `CROSS JOIN UNNEST(…)` | sqlparser's UNNEST | |
 //!
 //! Numbers that are no expressions stay as they are: those of LIMIT and OFFSET, positions in ORDER BY, bounds of
-//! window frames, and direct arguments of table functions.
+//! window frames, and direct arguments of table functions. A number in GROUP BY is a constant, never a position.
 
+mod aliases;
+mod columns;
+mod group_windows;
+mod grouping;
+mod numbers;
+mod projection;
+mod rows;
 mod table_functions;
+mod using;
 
+use std::mem;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, Expr, Fetch, GroupByExpr, Ident, LimitClause, NamedWindowExpr, ObjectName, Offset, OrderByKind, Query,
-    Select, SetExpr, Statement, TableFactor, TypedString, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
-    WindowFrame, WindowFrameBound, WindowSpec, WindowType,
+    AccessExpr, Array, Distinct, Expr, Fetch, Function, LimitClause, NamedWindowDefinition, NamedWindowExpr,
+    ObjectName, Offset, OrderByKind, Query, Select, SetExpr, Statement, TableAlias, TableFactor,
+    TableWithJoins, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut, WindowFrame, WindowFrameBound,
+    WindowFrameUnits, WindowSpec, WindowType,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 
-use super::functions::call;
-use super::table_argument::{self, select_all};
+use super::ast::{call, quoted, select_all, table, text};
 use super::tokens;
-use super::types::{FlinkType, TypeKind};
+use numbers::keep;
 
 /// Rewrites a query in place.
 ///
 /// # Errors
 /// If a literal is out of the range of its type.
 pub fn query(query: &mut Query) -> Result<(), ParserError> {
-    rewrite(query)
+    rewrite(query, false)
 }
 
 /// Rewrites an INSERT in place.
 ///
 /// # Errors
 /// As for [`query`].
-pub fn statement(statement: &mut Statement) -> Result<(), ParserError> {
-    rewrite(statement)
+pub fn insert(statement: &mut Statement) -> Result<(), ParserError> {
+    rewrite(statement, true)
 }
 
-/// Rewrites a single expression in place, such as a computed column.
+/// Rewrites a single expression in place, such as that of a computed column.
 ///
 /// # Errors
 /// As for [`query`].
 pub fn expression(expr: &mut Expr) -> Result<(), ParserError> {
-    rewrite(expr)
+    rewrite(expr, false)
 }
 
-fn rewrite(node: &mut impl VisitMut) -> Result<(), ParserError> {
-    match node.visit(&mut Rewriter) {
+fn rewrite(node: &mut impl VisitMut, inserting: bool) -> Result<(), ParserError> {
+    match node.visit(&mut Rewriter { inserting, depth: 0, derived: 0 }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
 }
 
-struct Rewriter;
+struct Rewriter {
+    inserting: bool,
+    /// In how many queries we are.
+    depth: usize,
+    /// How many subqueries in FROM had no name.
+    derived: usize,
+}
 
 type Flow = ControlFlow<Box<ParserError>>;
 
@@ -69,30 +95,53 @@ impl VisitorMut for Rewriter {
     type Break = Box<ParserError>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> Flow {
+        self.depth += 1;
         fetch_to_limit(query);
+        prepare_operands(&mut query.body);
+        aliases::hide(query);
         keep_positions(query);
-        table_to_select(&mut query.body);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> Flow {
+        self.depth -= 1;
+        if !self.inserting {
+            projection::name_values(query);
+        } else if self.depth > 0 {
+            projection::values_to_union(query);
+        }
         ControlFlow::Continue(())
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> Flow {
-        for window in &mut select.named_window {
-            if let NamedWindowExpr::WindowSpec(spec) = &mut window.1 {
+        if let Err(error) = check(select) {
+            return ControlFlow::Break(Box::new(error));
+        }
+        for NamedWindowDefinition(_, window) in &mut select.named_window {
+            if let NamedWindowExpr::WindowSpec(spec) = window {
                 keep_frame(spec);
             }
         }
-        flatten_group_by(select);
+        grouping::flatten(select);
+        select.selection.iter_mut().for_each(rows::expand_row_in);
+        for TableWithJoins { relation, joins } in &mut select.from {
+            let joined = joins.iter_mut().map(|join| &mut join.relation);
+            std::iter::once(relation).chain(joined).for_each(|factor| self.prepare_factor(factor));
+        }
+        using::resolve(select);
         ControlFlow::Continue(())
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> Flow {
-        table_functions::unify(factor);
+        self.prepare_factor(factor);
         ControlFlow::Continue(())
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> Flow {
+        rows::expand(expr);
         match expr {
             Expr::Function(function) => {
+                frame_ranking(function);
                 if let Some(WindowType::WindowSpec(spec)) = &mut function.over {
                     keep_frame(spec);
                 }
@@ -111,68 +160,122 @@ impl VisitorMut for Rewriter {
     }
 }
 
+impl Rewriter {
+    /// Brings a table in FROM into its form. A subquery gets a name, so that those of the tables in it are not
+    /// visible.
+    fn prepare_factor(&mut self, factor: &mut TableFactor) {
+        table_functions::unify(factor);
+        if let TableFactor::Derived { alias: alias @ None, .. } = factor {
+            self.derived += 1;
+            let name = quoted(format!("$derived{}", self.derived));
+            *alias = Some(TableAlias { explicit: true, name, columns: vec![], at: None });
+        }
+    }
+}
+
 fn rewrite_expr(expr: &mut Expr) -> Result<(), ParserError> {
     match expr {
-        Expr::Value(ValueWithSpan { value: Value::Number(_, kept @ true), .. }) => *kept = false,
-        Expr::Value(ValueWithSpan { value: Value::Number(number, false), span }) => {
-            if let Some(typed) = typed_number(number, false).map_err(|e| tokens::error(e, span.start))? {
-                *expr = typed;
+        Expr::Value(ValueWithSpan { value, span }) => match value {
+            Value::Number(_, kept @ true) => *kept = false,
+            Value::Number(number, false) => {
+                if let Some(typed) =
+                    numbers::typed(number, false).map_err(|e| tokens::error(e, span.start))?
+                {
+                    *expr = typed;
+                }
             }
-        }
+            Value::NationalStringLiteral(text) | Value::UnicodeStringLiteral(text) => {
+                *value = Value::SingleQuotedString(mem::take(text));
+            }
+            _ => {}
+        },
         Expr::UnaryOp { op: UnaryOperator::Minus, expr: operand } => {
             if let Expr::Value(ValueWithSpan { value: Value::Number(number, _), span }) = operand.as_ref()
-                && let Some(typed) = typed_number(number, true).map_err(|e| tokens::error(e, span.start))?
+                && let Some(typed) = numbers::typed(number, true).map_err(|e| tokens::error(e, span.start))?
             {
                 *expr = typed;
             }
         }
-        Expr::Tuple(values) => *expr = call("row", std::mem::take(values)),
+        Expr::Array(Array { elem, .. }) if elem.is_empty() => {
+            return Err(ParserError::ParserError("ARRAY[] has no element to take a type from".into()));
+        }
+        Expr::Function(function) => {
+            if let Some(part) = group_windows::of_window(function) {
+                *expr = part;
+            } else if let Some(subquery) = table_functions::input_of(function) {
+                *expr = subquery;
+            }
+        }
+        Expr::Prefixed { value, .. } => *expr = mem::replace(value, Expr::value(Value::Null)),
+        Expr::CompoundFieldAccess { root, access_chain } => name_fields(root, access_chain),
+        Expr::Tuple(values) => *expr = call("row", mem::take(values)),
         _ => {}
     }
     Ok(())
 }
 
-/// The literal with the type that it has in Flink, or `None` if DataFusion gives it that type.
-fn typed_number(digits: &str, negative: bool) -> Result<Option<Expr>, String> {
-    let sign = if negative { "-" } else { "" };
-    let signed = format!("{sign}{digits}");
-    if digits.contains(['e', 'E']) {
-        if signed.parse::<f64>().is_ok_and(f64::is_finite) {
-            return Ok(Some(Expr::TypedString(TypedString {
-                data_type: FlinkType::nullable(TypeKind::Double).to_sql(),
-                value: Value::SingleQuotedString(signed).into(),
-                uses_odbc_syntax: false,
-            })));
-        }
-        return Err(format!("The number {signed} is out of the range of DOUBLE"));
+/// Refuses what sqlparser takes and Flink does not.
+fn check(select: &Select) -> Result<(), ParserError> {
+    let start = select.select_token.0.span.start;
+    if let Some(Distinct::On(_)) = select.distinct {
+        return Err(tokens::error(
+            "Flink SQL has no DISTINCT ON: number the rows by ROW_NUMBER and take the first",
+            start,
+        ));
     }
-    if digits.contains('.') {
-        return Ok(None);
+    if select.selection.is_some() && select.from.is_empty() {
+        return Err(tokens::error("This SELECT has a WHERE without a FROM", start));
     }
-    match digits.parse::<i64>() {
-        Err(_) => Err(format!("The number {signed} is out of the range of BIGINT")),
-        Ok(number) if i32::try_from(if negative { -number } else { number }).is_err() => Ok(None),
-        Ok(_) => {
-            let number = Expr::value(Value::Number(digits.to_string(), false));
-            let number = match negative {
-                true => Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(number) },
-                false => number,
-            };
-            Ok(Some(Expr::Cast {
-                kind: CastKind::Cast,
-                expr: Box::new(number),
-                data_type: FlinkType::nullable(TypeKind::Int).to_sql(),
-                array: false,
-                format: None,
-            }))
+    Ok(())
+}
+
+/// Turns fields behind a subscript or a call into strings. Those right behind a name are parts of that name.
+fn name_fields(root: &Expr, access_chain: &mut [AccessExpr]) {
+    let mut in_name = matches!(root, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+    for access in access_chain {
+        match access {
+            AccessExpr::Dot(field) if !in_name => {
+                if let Expr::Identifier(name) = field {
+                    *field = text(mem::take(&mut name.value));
+                }
+            }
+            AccessExpr::Dot(_) => {}
+            AccessExpr::Subscript(_) => in_name = false,
         }
     }
 }
 
-/// Marks a number as one that is not to be typed. sqlparser's flag for `5L`, which Flink SQL has not, is the mark.
-fn keep(expr: &mut Expr) {
-    if let Expr::Value(ValueWithSpan { value: Value::Number(_, keep), .. }) = expr {
-        *keep = true;
+/// The order of ranking functions says which rows they count, whatever the frame. Without one DataFusion takes a
+/// RANGE, which it cannot over a TIME.
+fn frame_ranking(function: &mut Function) {
+    let ranking = ["row_number", "rank", "dense_rank"];
+    let named = |name: &ObjectName| ranking.iter().any(|r| name.to_string().eq_ignore_ascii_case(r));
+    if let Some(WindowType::WindowSpec(WindowSpec { window_name: None, window_frame: frame @ None, .. })) =
+        &mut function.over
+        && named(&function.name)
+    {
+        *frame = Some(WindowFrame {
+            units: WindowFrameUnits::Rows,
+            start_bound: WindowFrameBound::Preceding(None),
+            end_bound: Some(WindowFrameBound::CurrentRow),
+        });
+    }
+}
+
+/// Names the columns of the query's own SELECTs, those of a UNION included, and makes SELECTs of `TABLE t`.
+fn prepare_operands(body: &mut SetExpr) {
+    match body {
+        SetExpr::Select(select) => projection::name_items(select),
+        SetExpr::SetOperation { left, right, .. } => {
+            prepare_operands(left);
+            prepare_operands(right);
+        }
+        SetExpr::Table(name) => {
+            let path = [name.schema_name.take(), name.table_name.take()];
+            let path: Vec<_> = path.into_iter().flatten().map(quoted).collect();
+            *body = select_all(table(ObjectName::from(path), None, None));
+        }
+        _ => {}
     }
 }
 
@@ -191,22 +294,11 @@ fn keep_positions(query: &mut Query) {
 fn keep_frame(spec: &mut WindowSpec) {
     let Some(WindowFrame { start_bound, end_bound, .. }) = &mut spec.window_frame else { return };
     for bound in std::iter::once(start_bound).chain(end_bound) {
-        if let WindowFrameBound::Preceding(Some(distance)) | WindowFrameBound::Following(Some(distance)) = bound {
+        if let WindowFrameBound::Preceding(Some(distance)) | WindowFrameBound::Following(Some(distance)) =
+            bound
+        {
             keep(distance);
         }
-    }
-}
-
-/// `GROUP BY (a, b)` is `GROUP BY a, b`.
-fn flatten_group_by(select: &mut Select) {
-    if let GroupByExpr::Expressions(exprs, _) = &mut select.group_by {
-        *exprs = std::mem::take(exprs)
-            .into_iter()
-            .flat_map(|expr| match expr {
-                Expr::Tuple(exprs) => exprs,
-                expr => vec![expr],
-            })
-            .collect();
     }
 }
 
@@ -219,12 +311,4 @@ fn fetch_to_limit(query: &mut Query) {
     };
     query.limit_clause = Some(LimitClause::LimitOffset { limit: Some(rows), offset, limit_by: vec![] });
     query.fetch = None;
-}
-
-fn table_to_select(body: &mut SetExpr) {
-    if let SetExpr::Table(table) = body {
-        let parts = [&table.schema_name, &table.table_name].into_iter().flatten();
-        let name: Vec<_> = parts.map(|part| Ident::with_quote('`', part)).collect();
-        *body = select_all(table_argument::table(ObjectName::from(name)));
-    }
 }

@@ -3,9 +3,13 @@
 use std::mem;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, ObjectNamePart, TableAlias, TableFactor,
-    TableFunctionArgs,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, ObjectNamePart, TableAlias,
+    TableFactor,
 };
+
+use super::numbers::keep;
+use crate::sql::ast::{derived, table};
+use crate::sql::subqueries::INPUT;
 
 /// A call of a table function becomes `TableFactor::Table` with arguments, after LATERAL `TableFactor::Function`,
 /// and UNNEST `TableFactor::UNNEST`. The name of an unquoted function is in lower case, as DataFusion registers
@@ -13,29 +17,25 @@ use datafusion::sql::sqlparser::ast::{
 pub(super) fn unify(factor: &mut TableFactor) {
     match factor {
         TableFactor::TableFunction { expr: Expr::Function(function), alias } => {
-            if let FunctionArguments::List(list) = &mut function.args {
-                let (name, args) = (mem::take(&mut function.name.0), mem::take(&mut list.args));
-                *factor = call(ObjectName(name), args, alias.take(), false);
-            }
+            let (name, args) = take_call(function);
+            *factor = call(name, args, alias.take(), false);
         }
         TableFactor::Table { name, args: Some(args), alias, with_ordinality, .. } => {
-            let (name, args) = (mem::take(&mut name.0), mem::take(&mut args.args));
-            *factor = call(ObjectName(name), args, alias.take(), *with_ordinality);
+            let (name, args) = (take_name(name), mem::take(&mut args.args));
+            *factor = call(name, args, alias.take(), *with_ordinality);
         }
         TableFactor::Function { lateral: true, name, args, alias, with_ordinality } => {
-            let (mut name, mut args) = (ObjectName(mem::take(&mut name.0)), mem::take(args));
+            let (mut name, mut args) = (take_name(name), mem::take(args));
             if is_named(&name, "TABLE")
-                && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(function)))] = args.as_mut_slice()
-                && let FunctionArguments::List(list) = &mut function.args
+                && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(function)))] =
+                    args.as_mut_slice()
             {
-                let inner = (ObjectName(mem::take(&mut function.name.0)), mem::take(&mut list.args));
-                (name, args) = inner;
+                (name, args) = take_call(function);
             }
             let (alias, with_ordinality) = (alias.take(), *with_ordinality);
             *factor = if is_named(&name, "UNNEST") {
                 call(name, args, alias, with_ordinality)
             } else {
-                let mut args = args;
                 keep_numbers(&mut args);
                 TableFactor::Function { lateral: true, name: lower_case(name), args, alias, with_ordinality }
             };
@@ -44,28 +44,67 @@ pub(super) fn unify(factor: &mut TableFactor) {
     }
 }
 
-fn call(name: ObjectName, mut args: Vec<FunctionArg>, alias: Option<TableAlias>, with_ordinality: bool) -> TableFactor {
-    keep_numbers(&mut args);
+fn call(
+    name: ObjectName,
+    mut args: Vec<FunctionArg>,
+    alias: Option<TableAlias>,
+    with_ordinality: bool,
+) -> TableFactor {
+    if is_input(&name) {
+        match args.pop() {
+            Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Subquery(query)))) => {
+                return derived(query, alias);
+            }
+            Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(mut function)))) => {
+                let (name, args) = take_call(&mut function);
+                return call(name, args, alias, false);
+            }
+            other => args.extend(other),
+        }
+    }
     if is_named(&name, "UNNEST") {
         let array = |arg| match arg {
             FunctionArg::Unnamed(FunctionArgExpr::Expr(array)) => Some(array),
             _ => None,
         };
         let array_exprs = args.into_iter().filter_map(array).collect();
-        return TableFactor::UNNEST { alias, array_exprs, with_offset: false, with_offset_alias: None, with_ordinality };
+        return TableFactor::UNNEST {
+            alias,
+            array_exprs,
+            with_offset: false,
+            with_offset_alias: None,
+            with_ordinality,
+        };
     }
-    TableFactor::Table {
-        name: lower_case(name),
-        alias,
-        args: Some(TableFunctionArgs { args, settings: None }),
-        with_hints: vec![],
-        version: None,
-        with_ordinality,
-        partitions: vec![],
-        json_path: None,
-        sample: None,
-        index_hints: vec![],
+    keep_numbers(&mut args);
+    table(lower_case(name), Some(args), alias)
+}
+
+/// Undoes [`crate::sql::subqueries`] where the FROM was that of an expression, as in `EXTRACT(DAY FROM (SELECT …))`.
+pub(super) fn input_of(function: &mut Function) -> Option<Expr> {
+    if !is_input(&function.name) {
+        return None;
     }
+    match take_call(function).1.pop() {
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(subquery))) => Some(subquery),
+        _ => None,
+    }
+}
+
+fn is_input(name: &ObjectName) -> bool {
+    matches!(name.0.as_slice(), [ObjectNamePart::Identifier(name)] if name.value == INPUT)
+}
+
+fn take_name(name: &mut ObjectName) -> ObjectName {
+    ObjectName(mem::take(&mut name.0))
+}
+
+fn take_call(function: &mut Function) -> (ObjectName, Vec<FunctionArg>) {
+    let args = match &mut function.args {
+        FunctionArguments::List(list) => mem::take(&mut list.args),
+        _ => vec![],
+    };
+    (take_name(&mut function.name), args)
 }
 
 /// Table functions registered with DataFusion look for plain literals among their arguments.
@@ -74,7 +113,7 @@ fn keep_numbers(args: &mut [FunctionArg]) {
         if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
         | FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), .. } = arg
         {
-            super::keep(expr);
+            keep(expr);
         }
     }
 }

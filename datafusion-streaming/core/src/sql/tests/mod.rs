@@ -8,5 +8,10 @@ fn smoke() {
       SET 'a' = 'b'; SELECT a + 1 FROM t LIMIT 5";
     let statements = parse(script).unwrap();
     assert_eq!(statements.len(), 3);
-    for s in statements { println!("{s:?}"); if let Statement::DataFusion(q) = s.statement { println!("{q}") } }
+    for s in statements {
+        println!("{s:?}");
+        if let Statement::DataFusion(q) = s.statement {
+            println!("{q}")
+        }
+    }
 }

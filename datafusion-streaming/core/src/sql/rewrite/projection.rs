@@ -1,0 +1,90 @@
+//! Names of columns: what Flink calls the ones that have none, and what it does about equal names.
+
+use std::collections::HashSet;
+use std::mem;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, TableAlias, TableAliasColumnDef,
+    Values,
+};
+
+use crate::sql::ast::{derived, query_of, quoted, select_all, select_of};
+
+/// Names the items of a select list: an expression at position `i` is `EXPR$i`, and of equal names the second is
+/// `x0`, the third `x1`. DataFusion would name expressions by their text, and refuses equal names.
+///
+/// Behind a `*` Flink counts the columns that it stands for, which nobody knows before planning; here it counts as
+/// one.
+pub(super) fn name_items(select: &mut Select) {
+    let mut used = HashSet::new();
+    for (i, item) in select.projection.iter_mut().enumerate() {
+        let name = match item {
+            SelectItem::UnnamedExpr(expr) => column_name(expr),
+            SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
+            _ => continue,
+        };
+        let wanted = name.clone().unwrap_or_else(|| numbered(i));
+        let mut unique = wanted.clone();
+        let mut attempt = 0;
+        while !used.insert(unique.clone()) {
+            unique = format!("{wanted}{attempt}");
+            attempt += 1;
+        }
+        match item {
+            SelectItem::UnnamedExpr(expr) if name.as_ref() != Some(&unique) => {
+                let expr = mem::replace(expr, Expr::Identifier(quoted("")));
+                *item = SelectItem::ExprWithAlias { expr, alias: quoted(unique) };
+            }
+            SelectItem::ExprWithAlias { alias, .. } if alias.value != unique => *alias = quoted(unique),
+            _ => {}
+        }
+    }
+}
+
+/// The name that an expression brings along.
+fn column_name(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Identifier(name) => Some(name.value.clone()),
+        Expr::CompoundIdentifier(path) => path.last().map(|name| name.value.clone()),
+        Expr::Nested(expr) => column_name(expr),
+        _ => None,
+    }
+}
+
+/// Names the columns of `VALUES (…), …` `EXPR$0`, `EXPR$1`, …
+pub(super) fn name_values(query: &mut Query) {
+    let SetExpr::Values(Values { rows, .. }) = query.body.as_ref() else { return };
+    let columns = rows.first().map_or(0, |row| row.content.len());
+    let columns = (0..columns).map(|i| TableAliasColumnDef { name: quoted(numbered(i)), data_type: None });
+    let alias = TableAlias { explicit: true, name: quoted("values"), columns: columns.collect(), at: None };
+    let values = mem::replace(query.body.as_mut(), no_rows());
+    *query.body = select_all(derived(query_of(values), Some(alias)));
+}
+
+/// Makes `SELECT …  UNION ALL SELECT …` of `VALUES (…), …`. Needed within an INSERT, where DataFusion takes every
+/// VALUES, however deep, for rows of the target table.
+pub(super) fn values_to_union(query: &mut Query) {
+    let SetExpr::Values(Values { rows, .. }) = query.body.as_mut() else { return };
+    let selects = mem::take(rows).into_iter().map(|row| {
+        let named = |(i, expr)| SelectItem::ExprWithAlias { expr, alias: quoted(numbered(i)) };
+        select_of(row.content.into_iter().enumerate().map(named).collect(), None)
+    });
+    let union = |left, right| SetExpr::SetOperation {
+        op: SetOperator::Union,
+        set_quantifier: SetQuantifier::All,
+        left: Box::new(left),
+        right: Box::new(right),
+    };
+    if let Some(union) = selects.reduce(union) {
+        *query.body = union;
+    }
+}
+
+/// Nothing, for a moment.
+pub(super) fn no_rows() -> SetExpr {
+    SetExpr::Values(Values { explicit_row: false, value_keyword: false, rows: vec![] })
+}
+
+fn numbered(i: usize) -> String {
+    format!("EXPR${i}")
+}

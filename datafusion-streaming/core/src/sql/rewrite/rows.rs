@@ -1,0 +1,90 @@
+//! Predicates on rows and lists, in terms of predicates on single values.
+
+use std::mem;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, SelectItem, SetExpr, TableAlias, TableAliasColumnDef, Value,
+};
+
+use super::projection::no_rows;
+use crate::sql::ast::{call, derived, query_of, quoted, select_of};
+
+/// `x = ANY (a, b)` is `(x = a OR x = b)`, `x < ALL (a, b)` is `(x < a AND x < b)`, and
+/// `(a, b) OVERLAPS (c, d)` is `flink_overlaps(a, b, c, d)`.
+pub(super) fn expand(expr: &mut Expr) {
+    let (left, compare_op, right, joined_by) = match expr {
+        Expr::AnyOp { left, compare_op, right, .. } => (left, compare_op, right, BinaryOperator::Or),
+        Expr::AllOp { left, compare_op, right } => (left, compare_op, right, BinaryOperator::And),
+        Expr::BinaryOp { left, op: BinaryOperator::Overlaps, right } => {
+            if let (Expr::Tuple(left), Expr::Tuple(right)) = (left.as_mut(), right.as_mut()) {
+                let args = left.drain(..).chain(right.drain(..)).collect();
+                *expr = call("flink_overlaps", args);
+            }
+            return;
+        }
+        _ => return,
+    };
+    let values = match right.as_mut() {
+        Expr::Tuple(values) => mem::take(values),
+        Expr::Nested(value) => vec![value.as_ref().clone()],
+        _ => return,
+    };
+    let compare =
+        |value| Expr::BinaryOp { left: left.clone(), op: compare_op.clone(), right: Box::new(value) };
+    let join =
+        |left, right| Expr::BinaryOp { left: Box::new(left), op: joined_by.clone(), right: Box::new(right) };
+    if let Some(joined) = values.into_iter().map(compare).reduce(join) {
+        *expr = Expr::Nested(Box::new(joined));
+    }
+}
+
+/// In a condition, `(a, b) IN (SELECT x, y FROM t)` is `EXISTS (SELECT 1 FROM (SELECT x, y FROM t) AS s (x, y)
+/// WHERE s.x = a AND s.y = b)`, and `NOT IN` is `NOT EXISTS (… WHERE (s.x = a AND s.y = b) IS NOT FALSE)`: what is
+/// unknown is filtered out like what is false. Below other operators it is not, so only what the condition is a
+/// conjunction of is rewritten.
+pub(super) fn expand_row_in(condition: &mut Expr) {
+    match condition {
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            expand_row_in(left);
+            expand_row_in(right);
+        }
+        Expr::Nested(inner) => expand_row_in(inner),
+        Expr::InSubquery { expr, subquery, negated } => {
+            let negated = *negated;
+            let Expr::Tuple(values) = expr.as_mut() else { return };
+            // Names that no column has, since the row's own must not be taken for the subquery's.
+            let columns: Vec<_> = (0..values.len()).map(|i| quoted(format!("$row{i}"))).collect();
+            let equal = |(column, value)| Expr::BinaryOp {
+                left: Box::new(Expr::Identifier(column)),
+                op: BinaryOperator::Eq,
+                right: Box::new(value),
+            };
+            let both = |left, right| Expr::BinaryOp {
+                left: Box::new(left),
+                op: BinaryOperator::And,
+                right: Box::new(right),
+            };
+            let mut selection = columns.iter().cloned().zip(mem::take(values)).map(equal).reduce(both);
+            if negated {
+                selection = selection.map(|equal| Expr::IsNotFalse(Box::new(Expr::Nested(Box::new(equal)))));
+            }
+            let alias = TableAlias {
+                explicit: true,
+                name: quoted("$row"),
+                columns: columns
+                    .into_iter()
+                    .map(|name| TableAliasColumnDef { name, data_type: None })
+                    .collect(),
+                at: None,
+            };
+            let subquery = mem::replace(subquery, query_of(no_rows()));
+            let one = SelectItem::UnnamedExpr(Expr::value(Value::Number("1".into(), false)));
+            let mut exists = select_of(vec![one], Some(derived(subquery, Some(alias))));
+            if let SetExpr::Select(select) = &mut exists {
+                select.selection = selection;
+            }
+            *condition = Expr::Exists { subquery: query_of(exists), negated };
+        }
+        _ => {}
+    }
+}

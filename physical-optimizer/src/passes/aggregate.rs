@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::{Result, ScalarValue, internal_err, plan_err};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion_physical_expr::expressions::{Column, Literal, cast};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateInputMode, AggregateOutputMode};
-use datafusion_streaming_physical_plan::changelog::RowKind;
 use datafusion_streaming_physical_plan::operators::aggregate::AggregateCall;
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::expand::{ExpandNode, GroupingSet};
@@ -100,7 +99,10 @@ fn grouping_sets(sets: &[Vec<bool>]) -> Vec<GroupingSet> {
         let earlier = sets[..place].iter().filter(|set| *set == nulls).count() as u64;
         GroupingSet { nulls: nulls.clone(), id: bits | earlier << nulls.len() }
     };
-    sets.iter().enumerate().map(number).collect()
+    let mut sets: Vec<_> = sets.iter().enumerate().map(number).collect();
+    // however they are written, Flink takes the larger sets first, and those of the first columns
+    sets.sort_by_key(|set| set.id);
+    sets
 }
 
 /// The input of an aggregation by grouping sets, and its group columns there. The calls are told where
@@ -131,8 +133,7 @@ fn without_needless_retraction(mut call: AggregateCall, input: &Arc<dyn Executio
         return call;
     };
     let traits = stream.traits();
-    call.appends_only = !traits.mode.contains(RowKind::Delete)
-        && call.filter.is_none()
+    call.appends_only = call.filter.is_none()
         && match call.function.name() {
             "max" => traits.monotonicity_of(*arg) == Monotonicity::Increasing,
             "min" => traits.monotonicity_of(*arg) == Monotonicity::Decreasing,
@@ -201,7 +202,9 @@ fn check_call(call: &AggregateFunctionExpr, input: &Schema) -> Result<()> {
     if call.fun().name() == "count" && args.len() > 1 {
         return plan_err!("{}: COUNT takes one column", call.name());
     }
-    let nested = args.iter().map(|arg| arg.data_type(input)).find(|arg| !matches!(arg, Ok(arg) if !arg.is_nested()));
+    let nested = args.iter().map(|arg| arg.data_type(input)).find(|arg| {
+        !matches!(arg, Ok(arg) if !matches!(arg, DataType::Struct(_) | DataType::Map(..)))
+    });
     match nested.filter(|_| call.is_distinct()).transpose()? {
         Some(data_type) => plan_err!("{}: DISTINCT does not take a {data_type}", call.name()),
         None => Ok(()),

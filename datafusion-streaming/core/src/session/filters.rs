@@ -16,9 +16,10 @@ pub(super) async fn plan_checked(state: &SessionState, statement: Statement) -> 
         let misplaced = visit_expressions(statement.as_ref(), |expr: &SqlExpr| match expr {
             SqlExpr::Function(function) if function.filter.is_some() => {
                 let name = function.name.to_string().to_ascii_lowercase();
-                match state.aggregate_functions().contains_key(name.trim_matches(['"', '`'])) {
-                    true => ControlFlow::Continue(()),
-                    false => ControlFlow::Break(function.to_string()),
+                match state.scalar_functions().contains_key(name.trim_matches(['"', '`'])) {
+                    true => ControlFlow::Break(function.to_string()),
+                    // a function that does not exist is found out later
+                    false => ControlFlow::Continue(()),
                 }
             }
             _ => ControlFlow::Continue(()),

@@ -243,7 +243,8 @@ impl Aggregates {
             for CallState { state, distinct, .. } in &mut self.calls {
                 let Some((_, filter)) = distinct.filter(|distinct| distinct.0 == group) else { continue };
                 let (passes, retract) = &merged.passing[filter];
-                let rows = Rows { slots: &merged.slots, retract: Some(retract), filter: Some(passes) };
+                let retract = retract.contains(&true).then_some(retract.as_slice());
+                let rows = Rows { slots: &merged.slots, retract, filter: Some(passes) };
                 state.accumulate(&rows, &merged.values)?;
             }
         }

@@ -330,7 +330,7 @@ impl DistinctValues {
                 *count += counts[row];
                 let (passes, retract) = &mut passing[number];
                 passes[row] = was != (*count > 0);
-                retract[row] = was;
+                retract[row] = was && passes[row];
             }
             if self.ttl > 0 {
                 self.written[*member as usize] = now;

@@ -72,6 +72,7 @@ impl BundledGroupAggregate {
             return self.groups.aggregates.merge_partial(&slots, states);
         }
         let Some(kinds) = changes.kinds() else {
+            slots.iter().for_each(|slot| self.started[*slot as usize] = true);
             self.count(slots.iter().map(|slot| (*slot, 1)));
             return self.groups.aggregates.accumulate(changes.batch(), &slots, None);
         };

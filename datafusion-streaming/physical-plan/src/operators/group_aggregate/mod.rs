@@ -102,14 +102,16 @@ impl GroupAggregateNode {
         self.key_places().into_iter().map(|key| Arc::clone(batch.column(key))).collect()
     }
 
-    /// How updates change the output: nothing is known where groups can lose rows for good, or
-    /// where an update moves a row to another group.
+    /// How updates change the output: nothing is known where nothing is known of the input, or where an
+    /// update moves a row to another group. Groups that end do not count: Flink's aggregates of an
+    /// aggregate do not look for them either, so that a MAX keeps what a group that is gone had.
     fn monotonicity(&self, input: &StreamTraits) -> Vec<Monotonicity> {
         let is_constant = |key: &usize| input.monotonicity_of(*key) == Monotonicity::Constant;
         if self.partial && self.retracting {
             return vec![];
         }
-        if input.mode.contains(RowKind::Delete) || !self.keys.iter().all(is_constant) {
+        let unknown = !input.mode.is_insert_only() && input.monotonicity.is_empty();
+        if unknown || !self.keys.iter().all(is_constant) {
             return vec![];
         }
         let of_call = |call: &AggregateCall| {

@@ -48,8 +48,8 @@ impl<E: Engine> Runner<E> {
 
     async fn run_records(&self, path: &Path, mode: Mode) -> Result<Vec<RecordReport>> {
         let records = script::read(path, self.engine.label())?;
-        let directory = path.parent().unwrap_or(Path::new("")).canonicalize()?;
-        let session = self.engine.session(&directory, mode).await?;
+        let file = path.canonicalize()?;
+        let session = self.engine.session(file.parent().unwrap_or(&file), mode).await?;
         let mut file = File { session, mode, timeout: self.timeout, table: false };
         let mut reports = Vec::with_capacity(records.len());
         for Record { line, sql, expected } in records {

@@ -213,4 +213,6 @@ impl StreamNode for GroupAggregateNode {
 }
 
 #[cfg(test)]
+mod bundled_tests;
+#[cfg(test)]
 mod tests;

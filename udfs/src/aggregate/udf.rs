@@ -105,9 +105,7 @@ impl AggregateUDFImpl for FlinkAggregateUdf {
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        if args.is_distinct {
-            return not_impl_err!("{}(DISTINCT …) in a batch plan", self.function.name());
-        }
+        // of DISTINCT, too: a plan over streams is made from one with a partial phase
         let arg_types: Vec<_> = args.input_fields.iter().map(|field| field.data_type().clone()).collect();
         let state = self.function.state(&AggregateArgs {
             arg_types: &arg_types,

@@ -1,12 +1,14 @@
 //! Logical planning: table functions in FROM, and the nodes that they become.
 
 mod extension;
+mod global_aggregate;
 mod query;
 mod relation;
 mod to_changelog;
 mod window_tvf;
 
 pub use extension::StreamingExtensionPlanner;
+pub use global_aggregate::{GlobalAggregate, KeepGlobalAggregates};
 pub use query::StreamingQueryPlanner;
 pub use relation::StreamingRelationPlanner;
 pub use to_changelog::ToChangelog;

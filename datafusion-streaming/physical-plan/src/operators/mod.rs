@@ -7,6 +7,8 @@
 //! | [`union`] | UNION ALL |
 //! | [`watermark_assigner`] | watermarks from a rowtime column |
 //! | [`window_tvf`] | TUMBLE, HOP, CUMULATE: rows to windows |
+//! | [`expand`] | GROUPING SETS: each row once for every set |
+//! | [`local_group_aggregate`] | partial aggregates before the exchange |
 //! | [`group_aggregate`] | GROUP BY with a per-record changelog |
 //! | [`window_aggregate`] | GROUP BY window_start, window_end |
 //! | [`to_changelog`] | the row kind as a column |
@@ -16,8 +18,10 @@
 pub mod aggregate;
 pub mod calc;
 pub mod exchange;
+pub mod expand;
 pub mod final_table;
 pub mod group_aggregate;
+pub mod local_group_aggregate;
 pub mod source;
 pub mod to_changelog;
 pub mod union;

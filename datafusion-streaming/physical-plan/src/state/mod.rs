@@ -2,11 +2,14 @@
 //!
 //! - [`KeyInterner`]: keys to dense `u32` slots and back;
 //! - [`StateTable`]: the driver's view of any state: memory, snapshot, restore;
+//! - [`TouchedSlots`]: which slots have been written;
 //! - [`key_group`]: which subtask a key belongs to.
 
 mod interner;
 pub mod key_group;
 mod table;
+mod touched;
 
 pub use interner::KeyInterner;
 pub use table::{StateTable, ValueTable};
+pub use touched::TouchedSlots;

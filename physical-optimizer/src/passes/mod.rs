@@ -6,7 +6,11 @@ pub(crate) mod exchange;
 pub(crate) mod position;
 pub(crate) mod recognise;
 pub(crate) mod root;
+mod session;
 mod source;
+mod window_columns;
+mod window_join;
+mod window_rank;
 
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ use futures::FutureExt;
 use super::{ToChangelog, WindowTvf};
 use crate::sql::{TableArgument, descriptor_columns};
 
-/// Plans `TUMBLE(…)`, `HOP(…)`, `CUMULATE(…)` and `TO_CHANGELOG(…)` in FROM, for both doors. Refuses
+/// Plans `TUMBLE(…)`, `HOP(…)`, `CUMULATE(…)`, `SESSION(…)` and `TO_CHANGELOG(…)` in FROM, for both doors. Refuses
 /// `FOR SYSTEM_TIME AS OF`, which DataFusion would ignore silently.
 #[derive(Debug)]
 pub struct StreamingRelationPlanner {
@@ -75,10 +75,18 @@ impl StreamingRelationPlanner {
         cx: &mut dyn RelationPlannerContext,
     ) -> Result<LogicalPlan> {
         let name = function.name();
-        let input = self.table(arguments.get("DATA", 0)?, cx)?;
+        let data = arguments.get("DATA", 0)?;
+        let input = self.table(data, cx)?;
+        let partition_by = TableArgument::from_expr(data).map(|table| table.partition_by).unwrap_or_default();
+        if !partition_by.is_empty() && !matches!(function, WindowFunction::Session) {
+            return plan_err!("{name} takes no PARTITION BY: name the columns in the GROUP BY of the query instead");
+        }
+        let column = |column| cx.sql_to_expr(column, input.schema());
+        let partition_by = partition_by.into_iter().map(column).collect::<Result<Vec<_>>>()?;
         let time = arguments.get("TIMECOL", 1)?;
         let time = match descriptor_columns(time).as_deref() {
-            Some([column]) => SqlExpr::Identifier(column.clone()),
+            // Flink goes by the first column, too, where there are more
+            Some([column, ..]) => SqlExpr::Identifier(column.clone()),
             _ => return plan_err!("{name}: the second argument must be DESCRIPTOR(column), not {time}"),
         };
         let time = cx.sql_to_expr(time, input.schema())?;
@@ -96,15 +104,16 @@ impl StreamingRelationPlanner {
                 max_size: interval("SIZE", 3)?,
                 offset: 0,
             },
+            WindowFunction::Session => WindowAssigner::Session { gap: interval("GAP", 2)? },
         };
         let offset = match arguments.find("OFFSET", function.intervals() + 2) {
-            Some(argument) => interval_millis(name, "OFFSET", argument, cx)?,
-            None => 0,
+            Some(argument) if !assigner.is_session() => interval_millis(name, "OFFSET", argument, cx)?,
+            _ => 0,
         };
         arguments.refuse_others(function.parameters())?;
         let assigner = with_offset(assigner, offset);
         check(name, assigner)?;
-        let node = WindowTvf::try_new(input, time, assigner)?;
+        let node = WindowTvf::try_new(input, time, partition_by, assigner)?;
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
@@ -146,6 +155,7 @@ impl RelationPlanner for StreamingRelationPlanner {
             Some("TUMBLE") => window(WindowFunction::Tumble)?,
             Some("HOP") => window(WindowFunction::Hop)?,
             Some("CUMULATE") => window(WindowFunction::Cumulate)?,
+            Some("SESSION") => window(WindowFunction::Session)?,
             Some("TO_CHANGELOG") => self.to_changelog(Arguments::of("TO_CHANGELOG", args)?, cx)?,
             _ => return Ok(RelationPlanning::Original(Box::new(relation))),
         };
@@ -159,6 +169,7 @@ enum WindowFunction {
     Tumble,
     Hop,
     Cumulate,
+    Session,
 }
 
 impl WindowFunction {
@@ -167,13 +178,14 @@ impl WindowFunction {
             WindowFunction::Tumble => "TUMBLE",
             WindowFunction::Hop => "HOP",
             WindowFunction::Cumulate => "CUMULATE",
+            WindowFunction::Session => "SESSION",
         }
     }
 
     /// The number of intervals that it must have.
     fn intervals(self) -> usize {
         match self {
-            WindowFunction::Tumble => 1,
+            WindowFunction::Tumble | WindowFunction::Session => 1,
             WindowFunction::Hop | WindowFunction::Cumulate => 2,
         }
     }
@@ -183,6 +195,7 @@ impl WindowFunction {
             WindowFunction::Tumble => &["DATA", "TIMECOL", "SIZE", "OFFSET"],
             WindowFunction::Hop => &["DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"],
             WindowFunction::Cumulate => &["DATA", "TIMECOL", "STEP", "SIZE", "OFFSET"],
+            WindowFunction::Session => &["DATA", "TIMECOL", "GAP"],
         }
     }
 }
@@ -303,6 +316,7 @@ fn with_offset(assigner: WindowAssigner, new: i64) -> WindowAssigner {
         WindowAssigner::Cumulate { step, max_size, .. } => {
             WindowAssigner::Cumulate { step, max_size, offset: new }
         }
+        WindowAssigner::Session { gap } => WindowAssigner::Session { gap },
     }
 }
 
@@ -313,13 +327,14 @@ fn check(function: &str, assigner: WindowAssigner) -> Result<()> {
         WindowAssigner::Tumble { size, offset } => (size, size, offset, "SIZE"),
         WindowAssigner::Hop { slide, size, offset } => (slide, size, offset, "SLIDE"),
         WindowAssigner::Cumulate { step, max_size, offset } => (step, max_size, offset, "STEP"),
+        WindowAssigner::Session { .. } => return Ok(()),
     };
     if size % step != 0 {
         return plan_err!("{function}: SIZE ({size} ms) must be a multiple of {parameter} ({step} ms)");
     }
     let within = match assigner {
         WindowAssigner::Cumulate { .. } => size,
-        WindowAssigner::Tumble { .. } | WindowAssigner::Hop { .. } => step,
+        _ => step,
     };
     match offset.abs() < within {
         true => Ok(()),

@@ -7,6 +7,9 @@
 //! | [`union`] | UNION ALL |
 //! | [`watermark_assigner`] | watermarks from a rowtime column |
 //! | [`window_tvf`] | TUMBLE, HOP, CUMULATE: rows to windows |
+//! | [`session`] | SESSION: rows to sessions, and aggregation by session |
+//! | [`window_rank`] | the first rows of each window |
+//! | [`window_join`] | joins of rows of the same window |
 //! | [`group_aggregate`] | GROUP BY with a per-record changelog |
 //! | [`window_aggregate`] | GROUP BY window_start, window_end |
 //! | [`to_changelog`] | the row kind as a column |
@@ -18,11 +21,15 @@ pub mod calc;
 pub mod exchange;
 pub mod final_table;
 pub mod group_aggregate;
+pub mod session;
 pub mod source;
 pub mod to_changelog;
 pub mod union;
 pub mod watermark_assigner;
 pub mod window_aggregate;
+pub mod window_join;
+pub mod window_rank;
+mod window_rows;
 pub mod window_tvf;
 
 #[cfg(test)]

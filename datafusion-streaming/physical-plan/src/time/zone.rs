@@ -6,6 +6,8 @@ use chrono::{DateTime, FixedOffset, LocalResult, NaiveDateTime, Offset, TimeDelt
 use chrono_tz::Tz;
 use datafusion_common::{Result, plan_err};
 
+use super::Watermark;
+
 /// A time zone as `table.local-time-zone` names it: a region (`America/New_York`), `UTC`, or an
 /// offset (`GMT+08:00`, `+08:00`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +60,12 @@ impl LocalZone {
             },
         };
         local - i64::from(offset.local_minus_utc()) * 1000
+    }
+
+    /// Whether a window that ends at the wall-clock time `end` is over when the watermark stands at
+    /// `watermark`: whether it has passed the last millisecond of the window.
+    pub fn has_passed(self, end: i64, watermark: Watermark) -> bool {
+        self.to_instant(end.saturating_sub(1)) <= watermark.0
     }
 }
 

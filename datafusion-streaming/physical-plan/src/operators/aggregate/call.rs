@@ -112,6 +112,11 @@ impl Aggregates {
         Ok(())
     }
 
+    /// Merges the state of `from[i]` into `into[i]`; the slots `from` keep theirs.
+    pub fn merge_slots(&mut self, into: &[u32], from: &[u32]) -> Result<()> {
+        self.calls.iter_mut().try_for_each(|(_, state)| state.merge_slots(into, from))
+    }
+
     /// The values of all calls for these slots.
     pub fn evaluate(&self, slots: &[u32]) -> Result<Vec<ArrayRef>> {
         self.calls.iter().map(|(_, state)| state.evaluate(slots)).collect()

@@ -12,6 +12,7 @@ use datafusion_physical_expr::window::{StandardWindowExpr, WindowExpr};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::filter::FilterExec;
+use datafusion_physical_plan::projection::ProjectionExec;
 use datafusion_physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, WindowUDFExpr};
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::window_rank::{WindowColumns, WindowRankNode};
@@ -27,7 +28,9 @@ pub(super) fn plan_window_rank(
     context: &PlanContext,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(filter) = plan.downcast_ref::<FilterExec>() else { return Ok(None) };
-    let Some((function, input)) = ranking(filter.input()) else { return Ok(None) };
+    let projection = filter.input().downcast_ref::<ProjectionExec>();
+    let ranked_by = projection.map_or(filter.input(), ProjectionExec::input);
+    let Some((function, input)) = ranking(ranked_by) else { return Ok(None) };
     if !is_streaming(input, context) {
         return Ok(None);
     }
@@ -56,7 +59,8 @@ pub(super) fn plan_window_rank(
         );
     }
 
-    let (ranks, rest) = rank_bounds(filter.predicate(), width)?;
+    let Some(rank) = place_of(width, projection) else { return Ok(None) };
+    let (ranks, rest) = rank_bounds(filter.predicate(), rank)?;
     let is_window =
         |column: &usize| [&window.start, &window.end, &window.time].iter().any(|places| places.contains(column));
     let keys = partition.iter().copied().filter(|column| !is_window(column)).collect();
@@ -64,7 +68,7 @@ pub(super) fn plan_window_rank(
         if options.descending && traits.time_attribute(*column).is_some());
     let zone = if window.local_time { context.zone } else { datafusion_streaming_physical_plan::time::LocalZone::UTC };
     let columns = WindowColumns { start, end, zone };
-    let rank = filter.input().schema().field(width).clone();
+    let rank = ranked_by.schema().field(width).clone();
     let fields = input.schema().fields().iter().cloned().chain([Arc::new(rank)]).collect::<Vec<_>>();
     let schema = Arc::new(Schema::new(fields));
     let keep_last = by_time && ranks == (1, 1);
@@ -72,14 +76,18 @@ pub(super) fn plan_window_rank(
     let node = WindowRankNode::new(columns, keys, order, ranks, keep_last, input.schema(), schema);
     let ranked = StreamExec::plan(node, vec![input])?;
 
-    // what the window function gave: its input and the rank
-    let ranked = match extra {
+    // what the window function gave, its input and the rank, and then what was selected of it
+    let mut ranked = match extra {
         0 => ranked,
         extra => {
             let kept: Vec<usize> = (0..width).chain([width + extra]).collect();
             StreamExec::plan(CalcNode::columns(&kept, &ranked.schema())?, vec![ranked])?
         }
     };
+    if let Some(projection) = projection {
+        let expressions = projection.expr().iter().map(|projected| Arc::clone(&projected.expr)).collect();
+        ranked = StreamExec::plan(CalcNode::project(expressions, projection.schema()), vec![ranked])?;
+    }
     let rest = (!rest.is_empty()).then(|| conjunction(rest));
     let schema = ranked.schema();
     let column = |column: &usize| {
@@ -91,6 +99,14 @@ pub(super) fn plan_window_rank(
     }
     let calc = CalcNode::from_parts(rest, projection, plan.schema());
     StreamExec::plan(calc, vec![ranked]).map(Some)
+}
+
+/// The place of the rank, which is the column `rank`, behind a projection. `None` if it has none there, or several.
+fn place_of(rank: usize, projection: Option<&ProjectionExec>) -> Option<usize> {
+    let Some(projection) = projection else { return Some(rank) };
+    let mut places = (0..).zip(projection.expr()).filter(|(_, projected)| is_rank(&projected.expr, rank));
+    let (place, _) = places.next()?;
+    places.next().is_none().then_some(place)
 }
 
 /// The only window function of a plan, and that plan's input.

@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::IntervalMonthDayNano;
 use datafusion::catalog::CatalogProviderList;
-use datafusion::common::{DFSchema, Result, ScalarValue, plan_datafusion_err, plan_err};
+use datafusion::common::{DFSchema, Result, plan_datafusion_err, plan_err};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
-use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{Expr, Extension, LogicalPlan, LogicalPlanBuilder};
-use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::logical_expr::{Extension, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{
     Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName,
     TableFactor,
@@ -19,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion_streaming_physical_plan::time::WindowAssigner;
 use futures::FutureExt;
 
+use super::intervals::{interval_millis, positive};
 use super::{ToChangelog, WindowTvf};
 use crate::sql::{TableArgument, descriptor_columns};
 
@@ -92,7 +90,7 @@ impl StreamingRelationPlanner {
         let time = cx.sql_to_expr(time, input.schema())?;
         let mut interval = |parameter: &str, place: usize| -> Result<i64> {
             let argument = arguments.get(parameter, place)?;
-            positive(name, parameter, interval_millis(name, parameter, argument, cx)?)
+            positive(name, parameter, constant_interval(name, parameter, argument, cx)?)
         };
         let assigner = match function {
             WindowFunction::Tumble => WindowAssigner::Tumble { size: interval("SIZE", 2)?, offset: 0 },
@@ -107,7 +105,7 @@ impl StreamingRelationPlanner {
             WindowFunction::Session => WindowAssigner::Session { gap: interval("GAP", 2)? },
         };
         let offset = match arguments.find("OFFSET", function.intervals() + 2) {
-            Some(argument) if !assigner.is_session() => interval_millis(name, "OFFSET", argument, cx)?,
+            Some(argument) if !assigner.is_session() => constant_interval(name, "OFFSET", argument, cx)?,
             _ => 0,
         };
         arguments.refuse_others(function.parameters())?;
@@ -273,40 +271,13 @@ fn table_factor(name: ObjectName) -> TableFactor {
     }
 }
 
-/// A constant interval in milliseconds.
-fn interval_millis(
+fn constant_interval(
     function: &str,
     parameter: &str,
     argument: &SqlExpr,
     cx: &mut dyn RelationPlannerContext,
 ) -> Result<i64> {
-    let expr = cx.sql_to_expr(argument.clone(), &DFSchema::empty())?;
-    let expr = ExprSimplifier::new(SimplifyContext::default()).simplify(expr)?;
-    let millis = match &expr {
-        Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(interval)), _) => millis_of(interval),
-        Expr::Literal(ScalarValue::IntervalDayTime(Some(interval)), _) => {
-            Some(i64::from(interval.days) * MILLIS_PER_DAY + i64::from(interval.milliseconds))
-        }
-        _ => None,
-    };
-    millis.ok_or_else(|| {
-        plan_datafusion_err!("{function}: {parameter} must be an interval of days or less, such as INTERVAL '10' MINUTE, not {argument}")
-    })
-}
-
-const MILLIS_PER_DAY: i64 = 86_400_000;
-
-/// The milliseconds of an interval that has no months.
-fn millis_of(interval: &IntervalMonthDayNano) -> Option<i64> {
-    (interval.months == 0)
-        .then(|| i64::from(interval.days) * MILLIS_PER_DAY + interval.nanoseconds / 1_000_000)
-}
-
-fn positive(function: &str, parameter: &str, millis: i64) -> Result<i64> {
-    match millis > 0 {
-        true => Ok(millis),
-        false => plan_err!("{function}: {parameter} must be at least a millisecond"),
-    }
+    interval_millis(function, parameter, cx.sql_to_expr(argument.clone(), &DFSchema::empty())?)
 }
 
 fn with_offset(assigner: WindowAssigner, new: i64) -> WindowAssigner {
@@ -320,24 +291,25 @@ fn with_offset(assigner: WindowAssigner, new: i64) -> WindowAssigner {
     }
 }
 
-/// Flink's rules: of HOP and CUMULATE the size is a multiple of the step, and the offset lies within
-/// a step.
+/// Flink's rules: of CUMULATE the size is a multiple of the step, and the offset lies within a window. The slide of
+/// HOP is checked where its windows are aggregated: the plain function takes any.
 fn check(function: &str, assigner: WindowAssigner) -> Result<()> {
-    let (step, size, offset, parameter) = match assigner {
-        WindowAssigner::Tumble { size, offset } => (size, size, offset, "SIZE"),
-        WindowAssigner::Hop { slide, size, offset } => (slide, size, offset, "SLIDE"),
-        WindowAssigner::Cumulate { step, max_size, offset } => (step, max_size, offset, "STEP"),
+    let (size, offset) = match assigner {
+        WindowAssigner::Tumble { size, offset } | WindowAssigner::Hop { size, offset, .. } => (size, offset),
+        WindowAssigner::Cumulate { step, max_size, .. } if max_size % step != 0 => {
+            return plan_err!(
+                "{function}: SIZE ({max_size} ms) must be a multiple of STEP ({step} ms), such as {} ms",
+                (max_size / step + 1) * step
+            );
+        }
+        WindowAssigner::Cumulate { max_size, offset, .. } => (max_size, offset),
         WindowAssigner::Session { .. } => return Ok(()),
     };
-    if size % step != 0 {
-        return plan_err!("{function}: SIZE ({size} ms) must be a multiple of {parameter} ({step} ms)");
-    }
-    let within = match assigner {
-        WindowAssigner::Cumulate { .. } => size,
-        _ => step,
-    };
-    match offset.abs() < within {
+    match offset.abs() < size {
         true => Ok(()),
-        false => plan_err!("{function}: OFFSET ({offset} ms) must be less than {within} ms either way"),
+        false => plan_err!(
+            "{function}: OFFSET ({offset} ms) must be less than {size} ms either way; write {} ms for the same windows",
+            offset % size
+        ),
     }
 }

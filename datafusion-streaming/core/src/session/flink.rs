@@ -21,6 +21,7 @@ use datafusion_streaming_udfs::aggregate::flink_aggregates;
 use super::explain::explain;
 use super::options;
 use super::script::FlinkScript;
+use crate::planner::{group_window_functions, plan_group_windows};
 use crate::sql::{CreateView, FlinkType, FlinkTypePlanner, Show, Statement, parse};
 use crate::tables::{StreamTable, TableDefinition};
 
@@ -69,7 +70,7 @@ pub(super) async fn run_statement(ctx: &SessionContext, statement: Statement) ->
         }
         Statement::DataFusion(statement) => {
             let state = flink_state(ctx)?;
-            let plan = state.statement_to_plan(statement).await?;
+            let plan = plan_group_windows(state.statement_to_plan(statement).await?)?;
             Ok(DataFrame::new(state, plan))
         }
         Statement::CreateTable(table) => create_table(ctx, *table).await,
@@ -134,6 +135,9 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     for function in datafusion_streaming_udfs::scalar::flink_scalars() {
         state.register_udf(function)?;
     }
+    for function in group_window_functions() {
+        state.register_udf(Arc::new(function))?;
+    }
     let environment = state.config().get_extension::<StreamEnvironment>().unwrap_or_default();
     state.register_udf(Arc::new(proctime_udf(Arc::clone(&environment.clock))))?;
     Ok(state)
@@ -165,7 +169,7 @@ async fn create_view(ctx: &SessionContext, view: CreateView) -> Result<DataFrame
     }
     let state = flink_state(ctx)?;
     let query = DFStatement::Statement(Box::new(SqlStatement::Query(view.query)));
-    let mut plan = state.statement_to_plan(query).await?;
+    let mut plan = plan_group_windows(state.statement_to_plan(query).await?)?;
     if !view.columns.is_empty() {
         plan = renamed(plan, &view.name, &view.columns)?;
     }

@@ -35,7 +35,7 @@ impl WindowAggregate {
 
     /// Whether a window that ends at `end` has fired when the watermark stands at `watermark`.
     fn has_fired(&self, end: i64, watermark: Watermark) -> bool {
-        self.node.zone.to_instant(end - 1) <= watermark.0
+        self.node.zone.has_passed(end, watermark)
     }
 
     /// The rows whose windows have not fired; the others are counted.
@@ -122,7 +122,7 @@ impl Operator for WindowAggregate {
     fn on_watermark(&mut self, watermark: Watermark, _cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
         let mut fired = vec![];
         while let Some(entry) = self.windows.by_end.first_entry() {
-            if self.node.zone.to_instant(*entry.key() - 1) > watermark.0 {
+            if !self.node.zone.has_passed(*entry.key(), watermark) {
                 break;
             }
             fired.extend(entry.remove());

@@ -19,6 +19,7 @@ use datafusion_streaming_physical_plan::runtime::{Monotonicity, StreamExec, Wind
 use datafusion_streaming_udfs::aggregate::streaming_aggregate_of;
 
 use super::PlanContext;
+use super::emit_strategy::allowed_lateness;
 use super::session::{BySession, plan_session_aggregate};
 
 /// Whether an aggregation gives results, not partial state.
@@ -57,6 +58,7 @@ pub(super) fn plan_aggregate(
     };
     let mode = stream.traits().mode;
     let mut by_window = window_group(&group, stream);
+    let lateness = if by_window.is_some() { allowed_lateness(&input, context)? } else { 0 };
     if let Some((by, window, _)) = &mut by_window
         && window.assigner.is_session()
     {
@@ -69,7 +71,7 @@ pub(super) fn plan_aggregate(
     if let Some((group, window, end)) = by_window {
         let node =
             WindowAggregateNode::new(group, window, end, context.zone, calls, input.schema(), schema, mode);
-        return StreamExec::plan(node, vec![input]);
+        return StreamExec::plan(node.with_allowed_lateness(lateness), vec![input]);
     }
     if let Some(node) = needless(&group, &calls, stream, &schema)? {
         return StreamExec::plan(node, vec![input]);

@@ -2,6 +2,7 @@
 
 mod aggregate;
 pub(crate) mod changelog;
+mod emit_strategy;
 pub(crate) mod exchange;
 pub(crate) mod position;
 pub(crate) mod recognise;

@@ -47,11 +47,11 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
                 WindowAssigner::Session { gap } => {
                     let partition = window.partition_by().iter().map(column).collect::<Result<_>>()?;
                     let node = SessionTvfNode::try_new(time, gap, partition, zone, physical.schema())?;
-                    StreamExec::plan(node, inputs)
+                    StreamExec::plan(node.with_of_group_by(window.is_of_group_by()), inputs)
                 }
                 assigner => {
                     let node = WindowTvfNode::try_new(time, assigner, zone, &physical.schema())?;
-                    StreamExec::plan(node, inputs)
+                    StreamExec::plan(node.with_of_group_by(window.is_of_group_by()), inputs)
                 }
             };
             return plan.map(Some);

@@ -82,7 +82,7 @@ fn with_window_function(mut aggregate: Aggregate, place: usize, function: &Scala
     aggregate.group_expr.remove(place);
     let partition_by = if assigner.is_session() { aggregate.group_expr.clone() } else { vec![] };
     let input = Arc::unwrap_or_clone(aggregate.input);
-    let windows = WindowTvf::try_new(input, time, partition_by, assigner)?;
+    let windows = WindowTvf::try_new(input, time, partition_by, assigner)?.of_group_by();
     let input = Arc::new(LogicalPlan::Extension(Extension { node: Arc::new(windows) }));
     let mut group = aggregate.group_expr;
     group.extend(WINDOW_COLUMNS.map(window_column));

@@ -18,6 +18,7 @@ pub struct WindowTvf {
     time: Expr,
     partition_by: Vec<Expr>,
     assigner: WindowAssigner,
+    of_group_by: bool,
     schema: DFSchemaRef,
 }
 
@@ -34,7 +35,17 @@ impl WindowTvf {
         if let Some(other) = partition_by.iter().find(|expr| !matches!(expr, Expr::Column(_))) {
             return plan_err!("PARTITION BY of {assigner} takes columns, not {other}; compute it in a subquery");
         }
-        Ok(WindowTvf { input, time, partition_by, assigner, schema })
+        Ok(WindowTvf { input, time, partition_by, assigner, of_group_by: false, schema })
+    }
+
+    /// The node as that of a window in GROUP BY, such as `GROUP BY TUMBLE(ts, …)`.
+    pub fn of_group_by(self) -> Self {
+        WindowTvf { of_group_by: true, ..self }
+    }
+
+    /// Whether the windows are those of GROUP BY.
+    pub fn is_of_group_by(&self) -> bool {
+        self.of_group_by
     }
 
     /// The time column.
@@ -112,7 +123,10 @@ impl UserDefinedLogicalNodeCore for WindowTvf {
     fn with_exprs_and_inputs(&self, exprs: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
         let mut exprs = exprs.into_iter();
         match (exprs.next(), inputs.into_iter().next()) {
-            (Some(time), Some(input)) => WindowTvf::try_new(input, time, exprs.collect(), self.assigner),
+            (Some(time), Some(input)) => {
+                let node = WindowTvf::try_new(input, time, exprs.collect(), self.assigner)?;
+                Ok(WindowTvf { of_group_by: self.of_group_by, ..node })
+            }
             _ => plan_err!("a window function has a table and a time column"),
         }
     }

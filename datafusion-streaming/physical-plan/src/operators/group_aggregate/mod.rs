@@ -14,7 +14,7 @@
 //! rows to emit, and where every row updates (the steady state) there is nothing to pick: the array
 //! is the output column.
 
-mod emit;
+pub(crate) mod emit;
 mod operator;
 
 use std::fmt;

@@ -47,6 +47,11 @@ impl SessionTvfNode {
         Ok(SessionTvfNode { windows, gap, partition, input })
     }
 
+    /// The node as that of a window in GROUP BY.
+    pub fn with_of_group_by(self, of_group_by: bool) -> Self {
+        SessionTvfNode { windows: self.windows.with_of_group_by(of_group_by), ..self }
+    }
+
     /// The gap in milliseconds.
     pub fn gap(&self) -> i64 {
         self.gap

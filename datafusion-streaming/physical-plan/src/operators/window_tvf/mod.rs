@@ -26,6 +26,7 @@ pub struct WindowTvfNode {
     assigner: WindowAssigner,
     zone: LocalZone,
     schema: SchemaRef,
+    of_group_by: bool,
 }
 
 /// The names of the columns that a window table function adds.
@@ -36,7 +37,18 @@ impl WindowTvfNode {
     pub fn try_new(time: usize, assigner: WindowAssigner, zone: LocalZone, input: &Schema) -> Result<Self> {
         let schema = Arc::new(window_tvf_schema(time, input)?);
         let zone = if is_local(input.field(time).data_type()) { zone } else { LocalZone::UTC };
-        Ok(WindowTvfNode { time, assigner, zone, schema })
+        Ok(WindowTvfNode { time, assigner, zone, schema, of_group_by: false })
+    }
+
+    /// The node as that of a window in GROUP BY, such as `GROUP BY TUMBLE(ts, …)`, which has more
+    /// freedom and other options than the table function.
+    pub fn with_of_group_by(self, of_group_by: bool) -> Self {
+        WindowTvfNode { of_group_by, ..self }
+    }
+
+    /// Whether the windows are those of GROUP BY.
+    pub fn is_of_group_by(&self) -> bool {
+        self.of_group_by
     }
 
     /// How windows are assigned.

@@ -2,11 +2,16 @@
 
 mod aggregate;
 pub(crate) mod changelog;
+mod emit_strategy;
 pub(crate) mod exchange;
 pub(crate) mod position;
 pub(crate) mod recognise;
 pub(crate) mod root;
+mod session;
 mod source;
+mod window_columns;
+mod window_join;
+mod window_rank;
 
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ use super::explain::explain;
 use super::filters::plan_checked;
 use super::options;
 use super::script::FlinkScript;
-use crate::planner::KeepGlobalAggregates;
+use crate::planner::{KeepGlobalAggregates, group_window_functions, plan_group_windows};
 use crate::sql::{CreateView, FlinkType, FlinkTypePlanner, Show, Statement, parse};
 use crate::tables::{StreamTable, TableDefinition};
 
@@ -71,7 +71,7 @@ pub(super) async fn run_statement(ctx: &SessionContext, statement: Statement) ->
         }
         Statement::DataFusion(statement) => {
             let state = flink_state(ctx)?;
-            let plan = plan_checked(&state, statement).await?;
+            let plan = plan_group_windows(plan_checked(&state, statement).await?)?;
             Ok(DataFrame::new(state, plan))
         }
         Statement::CreateTable(table) => create_table(ctx, *table).await,
@@ -137,6 +137,9 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     for function in datafusion_streaming_udfs::scalar::flink_scalars() {
         state.register_udf(function)?;
     }
+    for function in group_window_functions() {
+        state.register_udf(Arc::new(function))?;
+    }
     let environment = state.config().get_extension::<StreamEnvironment>().unwrap_or_default();
     state.register_udf(Arc::new(proctime_udf(Arc::clone(&environment.clock))))?;
     Ok(state)
@@ -168,7 +171,7 @@ async fn create_view(ctx: &SessionContext, view: CreateView) -> Result<DataFrame
     }
     let state = flink_state(ctx)?;
     let query = DFStatement::Statement(Box::new(SqlStatement::Query(view.query)));
-    let mut plan = plan_checked(&state, query).await?;
+    let mut plan = plan_group_windows(plan_checked(&state, query).await?)?;
     if !view.columns.is_empty() {
         plan = renamed(plan, &view.name, &view.columns)?;
     }

@@ -9,6 +9,9 @@
 //! | [`window_tvf`] | TUMBLE, HOP, CUMULATE: rows to windows |
 //! | [`expand`] | GROUPING SETS: each row once for every set |
 //! | [`local_group_aggregate`] | partial aggregates before the exchange |
+//! | [`session`] | SESSION: rows to sessions, and aggregation by session |
+//! | [`window_rank`] | the first rows of each window |
+//! | [`window_join`] | joins of rows of the same window |
 //! | [`group_aggregate`] | GROUP BY with a per-record changelog |
 //! | [`window_aggregate`] | GROUP BY window_start, window_end |
 //! | [`to_changelog`] | the row kind as a column |
@@ -22,11 +25,15 @@ pub mod expand;
 pub mod final_table;
 pub mod group_aggregate;
 pub mod local_group_aggregate;
+pub mod session;
 pub mod source;
 pub mod to_changelog;
 pub mod union;
 pub mod watermark_assigner;
 pub mod window_aggregate;
+pub mod window_join;
+pub mod window_rank;
+mod window_rows;
 pub mod window_tvf;
 
 #[cfg(test)]

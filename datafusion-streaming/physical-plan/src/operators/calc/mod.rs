@@ -59,6 +59,20 @@ impl CalcNode {
         self.filter.as_ref().filter(|_| self.projection.is_none())
     }
 
+    /// The filter and the projection, where there are such.
+    pub fn parts(&self) -> (Option<&Arc<dyn PhysicalExpr>>, Option<&[Arc<dyn PhysicalExpr>]>) {
+        (self.filter.as_ref(), self.projection.as_deref())
+    }
+
+    /// A node that does both, as far as given. Without a projection `schema` is that of the input.
+    pub fn from_parts(
+        filter: Option<Arc<dyn PhysicalExpr>>,
+        projection: Option<Vec<Arc<dyn PhysicalExpr>>>,
+        schema: SchemaRef,
+    ) -> Self {
+        CalcNode { filter, projection, schema }
+    }
+
     /// The operator of the node.
     pub fn operator(&self) -> impl Operator + 'static {
         Calc { node: self.clone() }

@@ -1,11 +1,15 @@
 //! The passes of the rule, a file each.
 
 mod aggregate;
+mod appended;
 pub(crate) mod changelog;
 pub(crate) mod exchange;
+mod over;
 pub(crate) mod position;
+mod rank;
 pub(crate) mod recognise;
 pub(crate) mod root;
+mod sort_limit;
 mod source;
 
 use std::sync::Arc;

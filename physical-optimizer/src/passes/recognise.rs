@@ -19,6 +19,9 @@ use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 
 use super::aggregate::{is_final, plan_aggregate};
+use super::over::plan_over;
+use super::rank::plan_rank;
+use super::sort_limit::plan_sort_limit;
 use super::source::native_source;
 use super::{PlanContext, is_streaming};
 
@@ -35,6 +38,19 @@ pub(crate) fn recognise(
     }
     if let Some(aggregate) = plan.downcast_ref::<AggregateExec>().filter(|aggregate| is_final(aggregate)) {
         return plan_aggregate(aggregate, context, |input| recognise(input, context));
+    }
+    let input = |input| match is_streaming(&input, context) {
+        true => recognise(input, context),
+        false => native_source(input, context),
+    };
+    if let Some(planned) = plan_rank(&plan, context, input)? {
+        return Ok(planned);
+    }
+    if let Some(planned) = plan_over(&plan, input)? {
+        return Ok(planned);
+    }
+    if let Some(planned) = plan_sort_limit(&plan, context, input)? {
+        return Ok(planned);
     }
     let children = plan.children().into_iter();
     let child = |child: &Arc<dyn ExecutionPlan>| match is_streaming(child, context) {

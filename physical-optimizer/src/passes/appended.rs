@@ -1,0 +1,85 @@
+//! The columns of a plan, and behind them what a node needs computed of them.
+
+use std::sync::Arc;
+
+use arrow::compute::SortOptions;
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use datafusion_common::{Result, internal_err};
+use datafusion_physical_expr::expressions::Column;
+use datafusion_physical_expr::{PhysicalExpr, PhysicalSortExpr};
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_streaming_physical_plan::operators::calc::CalcNode;
+use datafusion_streaming_physical_plan::runtime::{StreamExec, StreamTraits};
+
+/// Appends computed columns to those of a plan. What the plan has keeps its place.
+pub(super) struct Appended {
+    input: SchemaRef,
+    expressions: Vec<Arc<dyn PhysicalExpr>>,
+    fields: Vec<FieldRef>,
+}
+
+impl Appended {
+    pub(super) fn to(input: &SchemaRef) -> Self {
+        let column = |(place, field): (usize, &FieldRef)| {
+            Arc::new(Column::new(field.name(), place)) as Arc<dyn PhysicalExpr>
+        };
+        Appended {
+            input: Arc::clone(input),
+            expressions: input.fields().iter().enumerate().map(column).collect(),
+            fields: input.fields().iter().cloned().collect(),
+        }
+    }
+
+    /// The place of an expression, which is appended unless it is there already.
+    pub(super) fn place(&mut self, expression: &Arc<dyn PhysicalExpr>) -> Result<usize> {
+        if let Some(place) = self.expressions.iter().position(|known| known == expression) {
+            return Ok(place);
+        }
+        let field = expression.return_field(&self.input)?.as_ref().clone();
+        self.fields.push(Arc::new(field.with_name(format!("${}", self.expressions.len()))));
+        self.expressions.push(Arc::clone(expression));
+        Ok(self.expressions.len() - 1)
+    }
+
+    pub(super) fn places<'a>(
+        &mut self,
+        expressions: impl IntoIterator<Item = &'a Arc<dyn PhysicalExpr>>,
+    ) -> Result<Vec<usize>> {
+        expressions.into_iter().map(|expression| self.place(expression)).collect()
+    }
+
+    pub(super) fn sort_places<'a>(
+        &mut self,
+        sort: impl IntoIterator<Item = &'a PhysicalSortExpr>,
+    ) -> Result<Vec<(usize, SortOptions)>> {
+        sort.into_iter().map(|sort| Ok((self.place(&sort.expr)?, sort.options))).collect()
+    }
+
+    /// The plan with the columns; itself if there are none more.
+    pub(super) fn calc(self, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        if self.expressions.len() == self.input.fields().len() {
+            return Ok(input);
+        }
+        StreamExec::plan(CalcNode::project(self.expressions, Arc::new(Schema::new(self.fields))), vec![input])
+    }
+}
+
+/// What is known of a streaming plan.
+pub(super) fn traits_of(plan: &Arc<dyn ExecutionPlan>) -> Result<&StreamTraits> {
+    match plan.downcast_ref::<StreamExec>() {
+        Some(stream) => Ok(stream.traits()),
+        None => internal_err!("{} does not stream", plan.name()),
+    }
+}
+
+/// The plan with its first columns only, under the names of `schema`.
+pub(super) fn first_columns(
+    plan: Arc<dyn ExecutionPlan>,
+    schema: &SchemaRef,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if plan.schema().fields().len() == schema.fields().len() {
+        return Ok(plan);
+    }
+    let columns: Vec<usize> = (0..schema.fields().len()).collect();
+    StreamExec::plan(CalcNode::columns(&columns, &plan.schema())?, vec![plan])
+}

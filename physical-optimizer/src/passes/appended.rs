@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
-use arrow::datatypes::{FieldRef, Schema, SchemaRef};
-use datafusion_common::{Result, internal_err};
+use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
+use datafusion_common::{Result, internal_err, plan_err};
 use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
+use datafusion_streaming_physical_plan::operators::top_n::TopNNode;
 use datafusion_streaming_physical_plan::runtime::{StreamExec, StreamTraits};
 
 /// Appends computed columns to those of a plan. What the plan has keeps its place.
@@ -52,7 +53,14 @@ impl Appended {
         &mut self,
         sort: impl IntoIterator<Item = &'a PhysicalSortExpr>,
     ) -> Result<Vec<(usize, SortOptions)>> {
-        sort.into_iter().map(|sort| Ok((self.place(&sort.expr)?, sort.options))).collect()
+        let place = |sort: &PhysicalSortExpr| {
+            let place = self.place(&sort.expr)?;
+            match self.fields[place].data_type() {
+                DataType::Map(_, _) => plan_err!("{} is a map, and maps have no order to sort by", sort.expr),
+                _ => Ok((place, sort.options)),
+            }
+        };
+        sort.into_iter().map(place).collect()
     }
 
     /// The plan with the columns; itself if there are none more.
@@ -62,6 +70,34 @@ impl Appended {
         }
         StreamExec::plan(CalcNode::project(self.expressions, Arc::new(Schema::new(self.fields))), vec![input])
     }
+}
+
+/// The plan, with the columns of its upsert key behind its own where DataFusion has dropped them as
+/// unused: Flink keeps them, and they decide how a Top-N over the plan works. A Top-N below keeps its rank,
+/// which is part of its key.
+pub(super) fn with_upsert_key(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let Some(stream) = plan.downcast_ref::<StreamExec>() else { return Ok(plan) };
+    if stream.traits().mode.is_insert_only() {
+        return Ok(plan);
+    }
+    if let Some(top_n) = stream.node().downcast_ref::<TopNNode>() {
+        return match top_n.with_rank() {
+            Some(ranked) => StreamExec::plan(ranked, stream.inputs().to_vec()),
+            None => Ok(plan),
+        };
+    }
+    let Some(calc) = stream.node().downcast_ref::<CalcNode>() else { return Ok(plan) };
+    let [below] = stream.inputs() else { return Ok(plan) };
+    let below = with_upsert_key(Arc::clone(below))?;
+    let is_passed = |column: &usize| {
+        calc.projection().is_none_or(|projection| {
+            let mut columns = projection.iter().filter_map(|it| it.downcast_ref::<Column>());
+            columns.any(|passed| passed.index() == *column)
+        })
+    };
+    let key = traits_of(&below)?.upsert_keys.first().cloned().unwrap_or_default();
+    let dropped: Vec<usize> = key.into_iter().filter(|column| !is_passed(column)).collect();
+    StreamExec::plan(calc.with_columns(&dropped, &below.schema()), vec![below])
 }
 
 /// What is known of a streaming plan.

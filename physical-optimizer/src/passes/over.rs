@@ -14,7 +14,7 @@ use datafusion_physical_expr::window::{
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::windows::WindowUDFExpr;
 use datafusion_streaming_physical_plan::operators::aggregate::AggregateCall;
-use datafusion_streaming_physical_plan::operators::over::{OverCall, OverFrame, OverNode};
+use datafusion_streaming_physical_plan::operators::over::{OverCall, OverFrame, OverNode, ValueOverNode};
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 use datafusion_streaming_udfs::aggregate::{flink_aggregates, streaming_aggregate_of};
 
@@ -64,23 +64,28 @@ pub(super) fn plan_over(
     }
 
     let input = input(below)?;
-    let width = input.schema().fields().len();
     let mut columns = Appended::to(&input.schema());
     let keys = columns.places(first.partition_by())?;
     let time = columns.place(&sort.expr)?;
     let calls =
         functions.iter().map(|function| plan_call(function, &mut columns)).collect::<Result<Vec<_>>>()?;
     let input = columns.calc(input)?;
-    let Some(kind) = traits_of(&input)?.time_attribute(time) else {
-        return plan_err!(
-            "{} is ordered by {}, which is no time attribute: declare WATERMARK FOR it in its table, and pass it on \
-             as it is",
-            first.name(),
-            sort.expr
-        );
+    let traits = traits_of(&input)?;
+    let schema = plan.schema();
+    let Some(kind) = traits.time_attribute(time) else {
+        if frame.is_bounded() {
+            return plan_err!(
+                "{} has a bounded frame and is ordered by {}, which is no time attribute: order by one (WATERMARK FOR \
+                 a column of its table, passed on as it is), or use an unbounded frame",
+                first.name(),
+                sort.expr
+            );
+        }
+        let (sort, has_peers) = ((time, sort.options), frame.has_peers());
+        let node = ValueOverNode::new(keys, sort, has_peers, calls, input.schema(), schema, traits);
+        return StreamExec::plan(node, vec![input]).map(Some);
     };
-    debug_assert_eq!(plan.schema().fields().len(), width + calls.len());
-    let node = OverNode::new(keys, (time, kind), frame, calls, input.schema(), plan.schema());
+    let node = OverNode::new(keys, (time, kind), frame, calls, input.schema(), schema);
     StreamExec::plan(node, vec![input]).map(Some)
 }
 
@@ -157,7 +162,15 @@ fn plan_call(function: &Arc<dyn WindowExpr>, columns: &mut Appended) -> Result<O
     let Some(call) = plain.or(sliding) else {
         return plan_err!("{} has no streaming form", function.name());
     };
+    if has_filter(function) {
+        return plan_err!("{} has a FILTER, which OVER does not take: use CASE WHEN … THEN … END", call.name());
+    }
     plan_aggregate(call, columns).map(OverCall::Aggregate)
+}
+
+/// Whether an aggregate has a FILTER clause. DataFusion has no accessor for it, but shows it.
+fn has_filter(function: &Arc<dyn WindowExpr>) -> bool {
+    format!("{function:?}").contains("filter: Some(")
 }
 
 fn plan_aggregate(call: &AggregateFunctionExpr, columns: &mut Appended) -> Result<AggregateCall> {

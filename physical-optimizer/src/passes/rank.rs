@@ -31,7 +31,7 @@ use datafusion_streaming_physical_plan::operators::deduplicate::{DeduplicateNode
 use datafusion_streaming_physical_plan::operators::top_n::{RankEnd, RankRange, TopNNode};
 use datafusion_streaming_physical_plan::runtime::{StreamExec, StreamTraits};
 
-use super::appended::{Appended, traits_of};
+use super::appended::{Appended, traits_of, with_upsert_key};
 use super::sort_limit::without_sort;
 use super::{PlanContext, is_streaming};
 
@@ -140,6 +140,7 @@ impl RankQuery {
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let input = input(Arc::clone(&self.input))?;
         let rank = input.schema().fields().len();
+        let input = with_upsert_key(input)?;
         let mut columns = Appended::to(&input.schema());
         let keys = columns.places(&self.partition)?;
         let order = columns.sort_places(&self.order)?;

@@ -25,7 +25,7 @@ use datafusion_streaming_physical_plan::operators::top_n::{RankEnd, RankRange, T
 use datafusion_streaming_physical_plan::runtime::{StreamExec, TimeAttributeKind};
 
 use super::PlanContext;
-use super::appended::{Appended, first_columns, traits_of};
+use super::appended::{Appended, first_columns, traits_of, with_upsert_key};
 
 /// Plans a limit or a sort; `None` for any other plan. `input` makes the plan below streaming.
 pub(super) fn plan_sort_limit(
@@ -137,7 +137,8 @@ impl<'a> SortedInput<'a> {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = input(Arc::clone(self.sort.input()))?;
         let schema = input.schema();
-        let mut columns = Appended::to(&schema);
+        let input = with_upsert_key(input)?;
+        let mut columns = Appended::to(&input.schema());
         let order = columns.sort_places(self.sort.expr())?;
         let input = columns.calc(input)?;
         let sorted = input.schema();

@@ -8,6 +8,7 @@ mod explain;
 mod flink;
 mod install;
 mod options;
+mod rank_functions;
 mod script;
 
 pub use changelog::{ChangelogDataFrame, ChangelogStream};

@@ -19,7 +19,7 @@ mod time_queue;
 pub use expiry::Expiry;
 pub use interner::KeyInterner;
 pub use keyed_rows::{Extra, keyed_snapshot, split_extra};
-pub use row_store::{Place, RowId, RowStore};
+pub use row_store::{equal_values, Place, RowId, RowStore};
 pub use sort_key::{InlineKey, LongKey, SortKey, SortKeys, is_inline};
 pub use table::{StateTable, ValueTable};
 pub use time_queue::TimeQueue;

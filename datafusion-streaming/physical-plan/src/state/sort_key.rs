@@ -3,9 +3,9 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray};
+use arrow::array::{ArrayRef, AsArray, BooleanArray};
 use arrow::compute::SortOptions;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::row::{Row, RowConverter, Rows, SortField};
 use datafusion_common::Result;
 
@@ -60,6 +60,15 @@ pub fn is_inline(types: &[DataType]) -> bool {
     types.iter().map(width).sum::<Option<usize>>().is_some_and(|width| width <= 16)
 }
 
+/// The column with one zero: -0.0 sorts as 0.0, while arrow-row tells them apart.
+fn with_one_zero(column: &ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::Float32 => Arc::new(column.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| v + 0.0)),
+        DataType::Float64 => Arc::new(column.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| v + 0.0)),
+        _ => Arc::clone(column),
+    }
+}
+
 /// Makes the keys of the sort columns of a batch.
 #[derive(Debug, Clone)]
 pub struct SortKeys {
@@ -84,7 +93,7 @@ impl SortKeys {
     /// The encoded sort columns of each of `rows` rows.
     pub fn encode(&self, columns: &[ArrayRef], rows: usize) -> Result<Rows> {
         let mut sorted: Vec<ArrayRef> =
-            self.columns.iter().map(|(column, _)| Arc::clone(&columns[*column])).collect();
+            self.columns.iter().map(|(column, _)| with_one_zero(&columns[*column])).collect();
         if sorted.is_empty() {
             sorted.push(Arc::new(BooleanArray::new_null(rows)));
         }

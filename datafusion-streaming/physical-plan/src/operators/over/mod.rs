@@ -11,6 +11,7 @@
 //!
 //! Nothing is aggregated anew for a row.
 
+mod by_value;
 mod call;
 mod operator;
 mod state;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, plan_err};
 
+pub use self::by_value::ValueOverNode;
 pub use self::call::OverCall;
 use self::operator::Over;
 use crate::runtime::{
@@ -41,12 +43,13 @@ pub enum OverFrame {
 }
 
 impl OverFrame {
-    pub(super) fn is_bounded(self) -> bool {
+    /// Whether rows leave the frame.
+    pub fn is_bounded(self) -> bool {
         matches!(self, OverFrame::Rows(_) | OverFrame::Range(_))
     }
 
     /// Whether rows of equal times see each other.
-    pub(super) fn has_peers(self) -> bool {
+    pub fn has_peers(self) -> bool {
         matches!(self, OverFrame::UnboundedRange | OverFrame::Range(_))
     }
 }

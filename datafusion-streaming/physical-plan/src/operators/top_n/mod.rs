@@ -27,7 +27,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::Result;
 
 use self::append::AppendTopN;
@@ -126,6 +126,32 @@ impl TopNNode {
         self.ignored = (0..self.input.fields().len()).filter(is_proctime).collect();
         self.strategy = self.strategy_for(traits);
         self
+    }
+
+    /// The node with its rank as a column more, if its output lacks it and it is not always the same.
+    pub fn with_rank(&self) -> Option<Self> {
+        if self.has_rank() || self.range.constant().is_some() {
+            return None;
+        }
+        let rank = Arc::new(Field::new("$rank", DataType::Int64, false));
+        let fields: Vec<_> = self.input.fields().iter().cloned().chain([rank]).collect();
+        Some(TopNNode { schema: Arc::new(Schema::new(fields)), ..self.clone() })
+    }
+
+    /// How updates change a ranked output, given that rows only come: the row at a rank gets better.
+    fn monotonicity(&self) -> Vec<Monotonicity> {
+        if self.strategy != Strategy::Append || !self.has_rank() {
+            return vec![];
+        }
+        let mut columns = vec![Monotonicity::NotMonotonic; self.schema.fields().len()];
+        if let Some((column, options)) = self.sort.first() {
+            columns[*column] =
+                if options.descending { Monotonicity::Increasing } else { Monotonicity::Decreasing };
+        }
+        for key in &self.keys {
+            columns[*key] = Monotonicity::Constant;
+        }
+        columns
     }
 
     fn strategy_for(&self, traits: &StreamTraits) -> Strategy {
@@ -244,7 +270,7 @@ impl StreamNode for TopNNode {
             upsert_keys.push(self.keys.iter().copied().chain([self.input.fields().len()]).collect());
             upsert_keys.rotate_right(1);
         }
-        Ok(StreamTraits { mode, upsert_keys, monotonicity: vec![], ..input.clone() })
+        Ok(StreamTraits { mode, upsert_keys, monotonicity: self.monotonicity(), ..input.clone() })
     }
 
     fn required_distribution(&self, _input: usize) -> Distribution {

@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::numbers::keep;
 use crate::sql::ast::{derived, table};
-use crate::sql::subqueries::INPUT;
+use crate::sql::queries::INPUT;
 
 /// A call of a table function becomes `TableFactor::Table` with arguments, after LATERAL `TableFactor::Function`,
 /// and UNNEST `TableFactor::UNNEST`. The name of an unquoted function is in lower case, as DataFusion registers
@@ -80,7 +80,7 @@ fn call(
     table(lower_case(name), Some(args), alias)
 }
 
-/// Undoes [`crate::sql::subqueries`] where the FROM was that of an expression, as in `EXTRACT(DAY FROM (SELECT …))`.
+/// Undoes [`crate::sql::queries`] where the FROM was that of an expression, as in `EXTRACT(DAY FROM (SELECT …))`.
 pub(super) fn input_of(function: &mut Function) -> Option<Expr> {
     if !is_input(&function.name) {
         return None;

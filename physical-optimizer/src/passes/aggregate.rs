@@ -215,9 +215,10 @@ fn check_call(call: &AggregateFunctionExpr, input: &Schema) -> Result<()> {
     if call.fun().name() == "count" && args.len() > 1 {
         return plan_err!("{}: COUNT takes one column", call.name());
     }
-    let nested = args.iter().map(|arg| arg.data_type(input)).find(|arg| {
-        !matches!(arg, Ok(arg) if !matches!(arg, DataType::Struct(_) | DataType::Map(..)))
-    });
+    let nested = args
+        .iter()
+        .map(|arg| arg.data_type(input))
+        .find(|arg| !matches!(arg, Ok(arg) if !matches!(arg, DataType::Struct(_) | DataType::Map(..))));
     match nested.filter(|_| call.is_distinct()).transpose()? {
         Some(data_type) => plan_err!("{}: DISTINCT does not take a {data_type}", call.name()),
         None => Ok(()),

@@ -6,10 +6,10 @@ use arrow::compute::SortOptions;
 use arrow::datatypes::Schema;
 use datafusion_common::{Result, ScalarValue, plan_err};
 use datafusion_expr::Operator;
+use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
 use datafusion_physical_expr::utils::{conjunction, split_conjunction};
 use datafusion_physical_expr::window::{StandardWindowExpr, WindowExpr};
-use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::filter::FilterExec;
 use datafusion_physical_plan::projection::ProjectionExec;
@@ -51,7 +51,9 @@ pub(super) fn plan_window_rank(
     let traits = stream.traits();
     let Some(window) = traits.window.as_ref().filter(|window| window.rowtime) else { return Ok(None) };
     let of_window = |columns: &[usize]| partition.iter().copied().find(|column| columns.contains(column));
-    let (Some(start), Some(end)) = (of_window(&window.start), of_window(&window.end)) else { return Ok(None) };
+    let (Some(start), Some(end)) = (of_window(&window.start), of_window(&window.end)) else {
+        return Ok(None);
+    };
     if name != "row_number" {
         return plan_err!(
             "{} over window_start and window_end has no streaming form: use ROW_NUMBER()",
@@ -61,12 +63,17 @@ pub(super) fn plan_window_rank(
 
     let Some(rank) = place_of(width, projection) else { return Ok(None) };
     let (ranks, rest) = rank_bounds(filter.predicate(), rank)?;
-    let is_window =
-        |column: &usize| [&window.start, &window.end, &window.time].iter().any(|places| places.contains(column));
+    let is_window = |column: &usize| {
+        [&window.start, &window.end, &window.time].iter().any(|places| places.contains(column))
+    };
     let keys = partition.iter().copied().filter(|column| !is_window(column)).collect();
     let by_time = matches!(order.as_slice(), [(column, options)]
         if options.descending && traits.time_attribute(*column).is_some());
-    let zone = if window.local_time { context.zone } else { datafusion_streaming_physical_plan::time::LocalZone::UTC };
+    let zone = if window.local_time {
+        context.zone
+    } else {
+        datafusion_streaming_physical_plan::time::LocalZone::UTC
+    };
     let columns = WindowColumns { start, end, zone };
     let rank = ranked_by.schema().field(width).clone();
     let fields = input.schema().fields().iter().cloned().chain([Arc::new(rank)]).collect::<Vec<_>>();
@@ -93,7 +100,8 @@ pub(super) fn plan_window_rank(
     let column = |column: &usize| {
         Arc::new(Column::new(schema.field(*column).name(), *column)) as Arc<dyn PhysicalExpr>
     };
-    let projection = filter.projection().as_ref().map(|columns| columns.iter().map(column).collect::<Vec<_>>());
+    let projection =
+        filter.projection().as_ref().map(|columns| columns.iter().map(column).collect::<Vec<_>>());
     if rest.is_none() && projection.is_none() {
         return Ok(Some(ranked));
     }

@@ -21,6 +21,7 @@ use datafusion_streaming_udfs::aggregate::flink_aggregates;
 use super::explain::explain;
 use super::filters::plan_checked;
 use super::options;
+use super::rank_functions::bigint_rank;
 use super::script::FlinkScript;
 use crate::planner::{KeepGlobalAggregates, group_window_functions, plan_group_windows};
 use crate::sql::{CreateView, FlinkType, FlinkTypePlanner, Show, Statement, parse};
@@ -127,7 +128,6 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     parser.parse_float_as_decimal = true;
     parser.default_null_ordering = "nulls_min".to_string();
     parser.map_string_types_to_utf8view = false;
-    parser.enable_subquery_sort_elimination = false;
     let optimizer = &mut state.config_mut().options_mut().optimizer;
     optimizer.enable_physical_uncorrelated_scalar_subquery = false;
     optimizer.enable_round_robin_repartition = false;
@@ -139,6 +139,11 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     }
     for function in group_window_functions() {
         state.register_udf(Arc::new(function))?;
+    }
+    for name in ["row_number", "rank", "dense_rank"] {
+        if let Ok(function) = state.udwf(name) {
+            state.register_udwf(bigint_rank(function))?;
+        }
     }
     let environment = state.config().get_extension::<StreamEnvironment>().unwrap_or_default();
     state.register_udf(Arc::new(proctime_udf(Arc::clone(&environment.clock))))?;

@@ -90,8 +90,7 @@ impl TableDefinition {
             Arc::new(Schema::new(columns.iter().map(|column| Arc::clone(&column.field)).collect::<Vec<_>>()));
         let watermark = match &table.watermark {
             Some(watermark) => {
-                let planned =
-                    plan_watermark(&name, watermark, &schema, state)?;
+                let planned = plan_watermark(&name, watermark, &schema, state)?;
                 Some(TableWatermark { column: watermark.column.clone(), expression: planned })
             }
             None => None,
@@ -120,8 +119,7 @@ impl TableDefinition {
         let mut definition = TableDefinition { name: table.name.to_string(), ..self.clone() };
         definition.options.extend(options_of(&definition.name, &table.options)?);
         if let Some(watermark) = table.watermark {
-            let planned =
-                plan_watermark(&definition.name, &watermark, &self.schema, state)?;
+            let planned = plan_watermark(&definition.name, &watermark, &self.schema, state)?;
             definition.watermark = Some(TableWatermark { column: watermark.column, expression: planned });
         }
         if !table.columns.is_empty() {

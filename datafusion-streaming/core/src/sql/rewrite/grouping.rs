@@ -2,9 +2,7 @@
 
 use std::mem;
 
-use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, Expr, Function, GroupByExpr, ObjectName, Select,
-};
+use datafusion::sql::sqlparser::ast::{CastKind, DataType, Expr, Function, GroupByExpr, ObjectName, Select};
 
 use super::quoted;
 

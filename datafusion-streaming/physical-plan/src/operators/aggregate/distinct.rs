@@ -111,8 +111,11 @@ impl DistinctValues {
     ) -> Result<Passing> {
         let values = self.columns.iter().map(|column| Arc::clone(batch.column(*column))).collect();
         let members = self.intern(slots, values)?;
-        let filters: Vec<Option<&BooleanArray>> =
-            self.filters.iter().map(|filter| filter.map(|column| batch.column(column).as_boolean())).collect();
+        let filters: Vec<Option<&BooleanArray>> = self
+            .filters
+            .iter()
+            .map(|filter| filter.map(|column| batch.column(column).as_boolean()))
+            .collect();
         let width = filters.len();
         let mut passing = vec![vec![false; slots.len()]; width];
         if let (false, 0, [None]) = (self.retracting, self.ttl, filters.as_slice()) {

@@ -98,8 +98,7 @@ impl KeyedAggregates {
         let live = self.live_slots();
         self.forget_expired(&live, ttl, now);
         let still = self.live_slots();
-        let expired: Vec<u32> =
-            live.into_iter().filter(|slot| still.binary_search(slot).is_err()).collect();
+        let expired: Vec<u32> = live.into_iter().filter(|slot| still.binary_search(slot).is_err()).collect();
         self.release(&expired);
         self.aggregates.set_time(now);
         self.aggregates.sweep();

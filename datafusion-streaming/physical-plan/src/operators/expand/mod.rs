@@ -71,7 +71,8 @@ impl StreamNode for ExpandNode {
     fn fmt_arguments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let set = |set: &GroupingSet| {
             let columns = self.group.iter().zip(&set.nulls).filter(|(_, null)| !**null);
-            let names: Vec<_> = columns.map(|(column, _)| self.input.field(*column).name().as_str()).collect();
+            let names: Vec<_> =
+                columns.map(|(column, _)| self.input.field(*column).name().as_str()).collect();
             format!("({})", names.join(", "))
         };
         write!(f, "sets=[{}]", self.sets.iter().map(set).collect::<Vec<_>>().join(", "))

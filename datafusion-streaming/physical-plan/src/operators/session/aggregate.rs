@@ -184,7 +184,9 @@ impl SessionAggregate {
             let millis: Vec<i64> = match column {
                 GroupColumn::Key(key) => {
                     let Some(place) = node.sessions.partition().iter().position(|known| known == key) else {
-                        return internal_err!("sessions are grouped by a column that they are not partitioned by");
+                        return internal_err!(
+                            "sessions are grouped by a column that they are not partitioned by"
+                        );
                     };
                     columns.push(Arc::clone(&keys[place]));
                     continue;
@@ -241,7 +243,8 @@ impl Operator for SessionAggregate {
         let over = self.state.sessions.over(|end| zone.has_passed(end, watermark));
         if !over.is_empty() {
             let counts = &self.state.counts;
-            let with_rows: Vec<u32> = over.iter().copied().filter(|slot| counts[*slot as usize] > 0).collect();
+            let with_rows: Vec<u32> =
+                over.iter().copied().filter(|slot| counts[*slot as usize] > 0).collect();
             out.data(self.rows_of(&with_rows)?);
             self.state.clear(&over);
             self.state.sessions.close(&over);

@@ -20,6 +20,8 @@ use datafusion_streaming_physical_plan::runtime::{Monotonicity, StreamExec, Wind
 use datafusion_streaming_udfs::aggregate::{FlinkAggregateUdf, StreamingAggregate, streaming_aggregate_of};
 
 use super::PlanContext;
+use super::emit_strategy::allowed_lateness;
+use super::session::{BySession, plan_session_aggregate};
 
 /// Whether an aggregation gives results, not partial state.
 pub(super) fn is_final(aggregate: &AggregateExec) -> bool {
@@ -58,10 +60,21 @@ pub(super) fn plan_aggregate(
         return internal_err!("the input of an aggregation does not stream");
     };
     let mode = stream.traits().mode;
-    if let Some((group, window, end)) = window_group(&group, stream) {
+    let mut by_window = window_group(&group, stream);
+    let lateness = if by_window.is_some() { allowed_lateness(&input, context)? } else { 0 };
+    if let Some((by, window, _)) = &mut by_window
+        && window.assigner.is_session()
+    {
+        match plan_session_aggregate(by, &calls, &input, &schema, context)? {
+            BySession::Planned(plan) => return Ok(plan),
+            BySession::Ordinary => by_window = None,
+            BySession::Attached => starts_as_keys(by, &group),
+        }
+    }
+    if let Some((group, window, end)) = by_window {
         let node =
             WindowAggregateNode::new(group, window, end, context.zone, calls, input.schema(), schema, mode);
-        return StreamExec::plan(node, vec![input]);
+        return StreamExec::plan(node.with_allowed_lateness(lateness), vec![input]);
     }
     if let Some(node) = needless(&group, &calls, stream, &schema)? {
         return StreamExec::plan(node, vec![input]);
@@ -290,6 +303,15 @@ fn needless(
     let columns = group.iter().copied().chain(calls.iter().flat_map(|call| call.args.iter().copied()));
     let values = columns.enumerate().map(value).collect::<Result<_>>()?;
     Ok(Some(CalcNode::project(values, Arc::clone(schema))))
+}
+
+/// Makes keys of the starts of windows: those of sessions do not follow from their ends.
+fn starts_as_keys(by: &mut [GroupColumn], group: &[usize]) {
+    for (by, column) in by.iter_mut().zip(group) {
+        if *by == GroupColumn::WindowStart {
+            *by = GroupColumn::Key(*column);
+        }
+    }
 }
 
 /// What the group columns are to the windows of the input, if both ends of the windows are among

@@ -1,12 +1,21 @@
 //! The passes of the rule, a file each.
 
 mod aggregate;
+mod appended;
 pub(crate) mod changelog;
+mod emit_strategy;
 pub(crate) mod exchange;
+mod over;
 pub(crate) mod position;
+mod rank;
 pub(crate) mod recognise;
 pub(crate) mod root;
+mod session;
+mod sort_limit;
 mod source;
+mod window_columns;
+mod window_join;
+mod window_rank;
 
 use std::sync::Arc;
 

@@ -2,10 +2,14 @@
 
 mod extension;
 mod global_aggregate;
+mod group_windows;
+mod intervals;
 mod query;
 mod relation;
 mod to_changelog;
 mod window_tvf;
+
+pub(crate) use group_windows::{group_window_functions, plan_group_windows};
 
 pub use extension::StreamingExtensionPlanner;
 pub use global_aggregate::{GlobalAggregate, KeepGlobalAggregates};

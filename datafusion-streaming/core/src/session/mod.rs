@@ -9,6 +9,7 @@ mod filters;
 mod flink;
 mod install;
 mod options;
+mod rank_functions;
 mod script;
 
 pub use changelog::{ChangelogDataFrame, ChangelogStream};

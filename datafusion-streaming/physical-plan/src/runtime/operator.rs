@@ -56,8 +56,7 @@ pub trait Operator: Send {
     }
 }
 
-/// For nodes with several operators.
-impl Operator for Box<dyn Operator> {
+impl<O: Operator + ?Sized> Operator for Box<O> {
     fn process(
         &mut self,
         port: usize,
@@ -65,27 +64,27 @@ impl Operator for Box<dyn Operator> {
         cx: &mut Context<'_>,
         out: &mut Output,
     ) -> Result<()> {
-        self.as_mut().process(port, changes, cx, out)
+        (**self).process(port, changes, cx, out)
     }
 
     fn on_watermark(&mut self, watermark: Watermark, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        self.as_mut().on_watermark(watermark, cx, out)
+        (**self).on_watermark(watermark, cx, out)
     }
 
     fn flush(&mut self, why: Flush, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        self.as_mut().flush(why, cx, out)
+        (**self).flush(why, cx, out)
     }
 
     fn next_timer(&self) -> Option<i64> {
-        self.as_ref().next_timer()
+        (**self).next_timer()
     }
 
     fn on_timer(&mut self, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        self.as_mut().on_timer(cx, out)
+        (**self).on_timer(cx, out)
     }
 
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {
-        self.as_mut().tables()
+        (**self).tables()
     }
 }
 

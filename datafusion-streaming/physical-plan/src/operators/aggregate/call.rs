@@ -169,6 +169,15 @@ impl Aggregates {
         values.map(|values| values.observe(batch, slots, retract, fates, self.now)).collect()
     }
 
+    /// Merges the state of `from[i]` into `into[i]`; the slots `from` keep theirs.
+    pub fn merge_slots(&mut self, into: &[u32], from: &[u32]) -> Result<()> {
+        if !self.distinct.is_empty() {
+            let columns: Vec<_> = self.partial(from)?.into_iter().map(|(_, column)| column).collect();
+            return self.merge_partial(into, &columns);
+        }
+        self.calls.iter_mut().try_for_each(|call| call.state.merge_slots(into, from))
+    }
+
     /// The values of all calls for these slots.
     pub fn evaluate(&self, slots: &[u32]) -> Result<Vec<ArrayRef>> {
         self.calls.iter().map(|call| call.state.evaluate(slots)).collect()

@@ -15,7 +15,7 @@
 //! is the output column.
 
 mod bundled;
-mod emit;
+pub(crate) mod emit;
 mod operator;
 
 use std::fmt;

@@ -27,13 +27,17 @@ fn distinct(function: Arc<dyn StreamingAggregate>, column: usize, filter: Option
 }
 
 fn aggregates(retracting: bool) -> Result<Aggregates> {
+    aggregates_with_ttl(retracting, 0)
+}
+
+fn aggregates_with_ttl(retracting: bool, ttl: i64) -> Result<Aggregates> {
     let calls = [
         distinct(Arc::new(Count), 0, None),
         distinct(Arc::new(Sum), 0, None),
         distinct(Arc::new(Count), 0, Some(2)),
         distinct(Arc::new(Count), 1, None),
     ];
-    let mut aggregates = Aggregates::try_new(&calls, &TYPES, retracting)?;
+    let mut aggregates = Aggregates::with_ttl(&calls, &TYPES, retracting, ttl)?;
     aggregates.grow(4);
     Ok(aggregates)
 }
@@ -134,7 +138,7 @@ fn distinct_values_are_restored_and_merged() -> Result<()> {
 
 #[test]
 fn members_have_clocks_of_their_own() -> Result<()> {
-    let mut aggregates = aggregates(true)?.with_ttl(100);
+    let mut aggregates = aggregates_with_ttl(true, 100)?;
     let at = |aggregates: &mut Aggregates, now: i64, value: i32| {
         aggregates.set_time(now);
         aggregates.accumulate(&batch(&[(Some(value), "x", true)])?, &[0], None)

@@ -1,5 +1,6 @@
 //! Logical planning: table functions in FROM, and the nodes that they become.
 
+mod elements;
 mod extension;
 mod global_aggregate;
 mod group_windows;
@@ -11,6 +12,7 @@ mod window_tvf;
 
 pub(crate) use group_windows::{group_window_functions, plan_group_windows};
 
+pub use elements::ElementsOfAggregates;
 pub use extension::StreamingExtensionPlanner;
 pub use global_aggregate::{GlobalAggregate, KeepGlobalAggregates};
 pub use query::StreamingQueryPlanner;

@@ -10,6 +10,7 @@ use datafusion::dataframe::DataFrame;
 use datafusion::datasource::ViewTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::{FunctionRegistry, SessionState, SessionStateBuilder};
+use datafusion::functions_aggregate::all_default_aggregate_functions;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableType};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
@@ -23,7 +24,9 @@ use super::filters::plan_checked;
 use super::options;
 use super::rank_functions::bigint_rank;
 use super::script::FlinkScript;
-use crate::planner::{KeepGlobalAggregates, group_window_functions, plan_group_windows};
+use crate::planner::{
+    ElementsOfAggregates, KeepGlobalAggregates, group_window_functions, plan_group_windows,
+};
 use crate::sql::{CreateView, FlinkType, FlinkTypePlanner, Show, Statement, parse};
 use crate::tables::{StreamTable, TableDefinition};
 
@@ -118,6 +121,7 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
         .with_session_id(session_id)
         .with_type_planner(Arc::new(FlinkTypePlanner))
         .with_analyzer_rule(Arc::new(KeepGlobalAggregates));
+    builder.expr_planners().get_or_insert_default().insert(0, Arc::new(ElementsOfAggregates));
     if let Some(optimizer) = builder.optimizer() {
         // it makes two aggregations of one, whose changelog is another
         optimizer.rules.retain(|rule| rule.name() != "single_distinct_aggregation_to_group_by");
@@ -131,6 +135,13 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     let optimizer = &mut state.config_mut().options_mut().optimizer;
     optimizer.enable_physical_uncorrelated_scalar_subquery = false;
     optimizer.enable_round_robin_repartition = false;
+    for aggregate in all_default_aggregate_functions() {
+        // what Flink does not have; one of the user's by that name stays
+        let name = aggregate.name();
+        if name != "grouping" && state.aggregate_functions().get(name) == Some(&aggregate) {
+            state.deregister_udaf(name)?;
+        }
+    }
     for aggregate in flink_aggregates() {
         state.register_udaf(aggregate)?;
     }

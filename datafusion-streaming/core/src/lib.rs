@@ -26,6 +26,7 @@
 //! | [`sql`] | Flink SQL as text: dialect, statements, types |
 //! | [`planner`] | table functions in FROM and the nodes they become |
 //! | [`tables`] | tables made by CREATE TABLE, and one to push changes into |
+//! | [`aggregate`] | aggregate functions of the user's |
 //! | [`formats`], [`filesystem`] | files as changelogs |
 
 pub mod filesystem;
@@ -34,6 +35,14 @@ pub mod planner;
 mod session;
 pub mod sql;
 pub mod tables;
+
+/// Aggregate functions of the user's in streams.
+pub mod aggregate {
+    pub use datafusion_streaming_physical_plan::operators::aggregate::RetractableUdaf;
+    pub use datafusion_streaming_udfs::aggregate::{
+        AggregateArgs, AggregateState, Fate, FlinkAggregateUdf, Fold, OutputLayout, Rows, StreamingAggregate,
+    };
+}
 
 pub use datafusion_streaming_physical_plan::{changelog, config, runtime, time};
 pub use session::{

@@ -20,6 +20,7 @@ use datafusion_streaming_udfs::aggregate::streaming_aggregate_of;
 
 use super::PlanContext;
 use super::emit_strategy::allowed_lateness;
+use super::slices::plan_slices;
 use super::session::{BySession, plan_session_aggregate};
 
 /// Whether an aggregation gives results, not partial state.
@@ -67,6 +68,11 @@ pub(super) fn plan_aggregate(
             BySession::Ordinary => by_window = None,
             BySession::Attached => starts_as_keys(by, &group),
         }
+    }
+    if let (Some((by, ..)), 0) = (&by_window, lateness)
+        && let Some(plan) = plan_slices(by, &calls, &input, &schema, context)?
+    {
+        return Ok(plan);
     }
     if let Some((group, window, end)) = by_window {
         let node =

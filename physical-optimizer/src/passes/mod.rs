@@ -8,6 +8,7 @@ pub(crate) mod position;
 pub(crate) mod recognise;
 pub(crate) mod root;
 mod session;
+mod slices;
 mod source;
 mod window_columns;
 mod window_join;

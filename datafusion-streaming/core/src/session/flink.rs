@@ -21,7 +21,7 @@ use datafusion_streaming_udfs::aggregate::flink_aggregates;
 use super::explain::explain;
 use super::options;
 use super::script::FlinkScript;
-use crate::planner::{group_window_functions, plan_group_windows};
+use crate::planner::{CorrelatedNotIn, group_window_functions, plan_group_windows};
 use crate::sql::{CreateView, FlinkType, FlinkTypePlanner, Show, Statement, parse};
 use crate::tables::{StreamTable, TableDefinition};
 
@@ -119,7 +119,7 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
         // it makes two aggregations of one, whose changelog is another
         optimizer.rules.retain(|rule| rule.name() != "single_distinct_aggregation_to_group_by");
     }
-    let mut state = builder.build();
+    let mut state = builder.with_optimizer_rule(Arc::new(CorrelatedNotIn)).build();
     let parser = &mut state.config_mut().options_mut().sql_parser;
     parser.enable_ident_normalization = false;
     parser.parse_float_as_decimal = true;

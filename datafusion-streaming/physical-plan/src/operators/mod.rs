@@ -12,6 +12,7 @@
 //! | [`window_join`] | joins of rows of the same window |
 //! | [`group_aggregate`] | GROUP BY with a per-record changelog |
 //! | [`window_aggregate`] | GROUP BY window_start, window_end |
+//! | [`slice_aggregate`] | the same of windows that overlap |
 //! | [`to_changelog`] | the row kind as a column |
 //! | [`final_table`] | a changelog as the table that it ends with |
 //! | [`source`] | DataFusion plans as insert-only sources |
@@ -22,6 +23,7 @@ pub mod exchange;
 pub mod final_table;
 pub mod group_aggregate;
 pub mod session;
+pub mod slice_aggregate;
 pub mod source;
 pub mod to_changelog;
 pub mod union;

@@ -3,6 +3,7 @@
 pub mod clock;
 mod millis;
 mod proctime;
+mod slicing;
 mod watermark;
 mod window;
 mod zone;
@@ -10,6 +11,7 @@ mod zone;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use millis::{millis_of, timestamps_of};
 pub use proctime::{PROCTIME_FUNCTION, proctime_udf};
+pub use slicing::Slicing;
 pub use watermark::{Merged, Watermark, WatermarkMerge};
 pub use window::{TimeWindow, WindowAssigner, window_start};
 pub use zone::LocalZone;

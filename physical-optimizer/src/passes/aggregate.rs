@@ -240,7 +240,7 @@ fn window_group<'a>(
     group: &[usize],
     input: &'a StreamExec,
 ) -> Option<(Vec<GroupColumn>, &'a WindowProperties, usize)> {
-    let window = input.traits().window.as_ref().filter(|window| window.rowtime)?;
+    let window = input.traits().window.as_ref()?;
     let end = *group.iter().find(|column| window.end.contains(column))?;
     group.iter().find(|column| window.start.contains(column))?;
     let role = |column: &usize| {

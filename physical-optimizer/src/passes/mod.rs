@@ -10,6 +10,7 @@ pub(crate) mod root;
 mod session;
 mod slices;
 mod source;
+pub(crate) mod watermarks;
 mod window_columns;
 mod window_join;
 mod window_rank;

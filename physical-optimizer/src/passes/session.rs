@@ -8,7 +8,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_streaming_physical_plan::operators::aggregate::AggregateCall;
 use datafusion_streaming_physical_plan::operators::session::{SessionAggregateNode, SessionTvfNode};
 use datafusion_streaming_physical_plan::operators::window_aggregate::GroupColumn;
-use datafusion_streaming_physical_plan::runtime::StreamExec;
+use datafusion_streaming_physical_plan::runtime::{StreamExec, TimeAttributeKind};
 
 use super::PlanContext;
 use super::window_columns::{WindowFunction, without_windows};
@@ -52,8 +52,10 @@ pub(super) fn plan_session_aggregate(
     let input = below.plan.schema();
     let mode = stream.traits().mode;
     let keys = keys_of(&group).collect();
+    let proctime = stream.traits().time_attribute(below.time) == Some(TimeAttributeKind::Proctime);
     let sessions =
-        SessionTvfNode::try_new(below.time, sessions.gap(), keys, context.zone, Arc::clone(&input))?;
+        SessionTvfNode::try_new(below.time, sessions.gap(), keys, context.zone, Arc::clone(&input))?
+            .with_proctime(proctime);
     let node = SessionAggregateNode::new(sessions, group, calls, input, Arc::clone(schema), mode);
     StreamExec::plan(node, vec![Arc::clone(&below.plan)]).map(BySession::Planned)
 }

@@ -9,7 +9,7 @@ use datafusion_streaming_physical_plan::operators::aggregate::AggregateCall;
 use datafusion_streaming_physical_plan::operators::slice_aggregate::SliceAggregateNode;
 use datafusion_streaming_physical_plan::operators::window_aggregate::GroupColumn;
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
-use datafusion_streaming_physical_plan::runtime::StreamExec;
+use datafusion_streaming_physical_plan::runtime::{StreamExec, TimeAttributeKind};
 use datafusion_streaming_physical_plan::time::WindowAssigner;
 
 use super::PlanContext;
@@ -40,6 +40,9 @@ pub(super) fn plan_slices(
     let calls: Option<Vec<_>> = calls.iter().map(|call| below.call(call)).collect();
     let (true, Some(group), Some(calls)) = (overlaps, below.group(group), calls) else { return Ok(None) };
     let Some(stream) = below.plan.downcast_ref::<StreamExec>() else { return Ok(None) };
+    if stream.traits().time_attribute(below.time) != Some(TimeAttributeKind::Rowtime) {
+        return Ok(None);
+    }
     let mode = stream.traits().mode;
     let input = below.plan.schema();
     let windows = WindowTvfNode::try_new(below.time, windows.assigner(), context.zone, &input)?;

@@ -15,7 +15,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use datafusion_streaming_physical_plan::runtime::StreamEnvironment;
-use datafusion_streaming_physical_plan::time::proctime_udf;
+use datafusion_streaming_physical_plan::time::{current_watermark_udf, proctime_udf};
 use datafusion_streaming_udfs::aggregate::flink_aggregates;
 
 use super::explain::explain;
@@ -138,6 +138,7 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     for function in group_window_functions() {
         state.register_udf(Arc::new(function))?;
     }
+    state.register_udf(Arc::new(current_watermark_udf()))?;
     let environment = state.config().get_extension::<StreamEnvironment>().unwrap_or_default();
     state.register_udf(Arc::new(proctime_udf(Arc::clone(&environment.clock))))?;
     Ok(state)

@@ -36,3 +36,5 @@ pub mod window_tvf;
 
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod window_model;

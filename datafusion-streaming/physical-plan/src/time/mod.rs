@@ -1,6 +1,7 @@
 //! Time: watermarks, the clock, windows, time zones.
 
 pub mod clock;
+mod current_watermark;
 mod millis;
 mod proctime;
 mod slicing;
@@ -9,6 +10,7 @@ mod window;
 mod zone;
 
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use current_watermark::{current_watermark_udf, reads_watermark, with_watermark};
 pub use millis::{millis_of, timestamps_of};
 pub use proctime::{PROCTIME_FUNCTION, proctime_udf};
 pub use slicing::Slicing;

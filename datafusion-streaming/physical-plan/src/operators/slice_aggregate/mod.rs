@@ -133,6 +133,3 @@ impl StreamNode for SliceAggregateNode {
         task.run(self.operator()?)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -45,9 +45,9 @@ pub(super) fn allowed_lateness(input: &Arc<dyn ExecutionPlan>, context: &PlanCon
         (true, true) => plan_err!(
             "sessions take no 'table.exec.emit' options; set 'table.exec.emit.late-fire.enabled' to false"
         ),
-        (true, false) if options.emit_late_fire_delay > 0 => plan_err!(
-            "'table.exec.emit.late-fire.delay' must be 0: late rows are emitted at once"
-        ),
+        (true, false) if options.emit_late_fire_delay > 0 => {
+            plan_err!("'table.exec.emit.late-fire.delay' must be 0: late rows are emitted at once")
+        }
         (true, false) => Ok(millis(options.emit_allow_lateness)),
     }
 }

@@ -20,6 +20,9 @@ use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
 use datafusion_streaming_physical_plan::runtime::{StreamExec, TimeAttributeKind};
 
 use super::aggregate::{is_final, plan_aggregate};
+use super::over::plan_over;
+use super::rank::plan_rank;
+use super::sort_limit::plan_sort_limit;
 use super::source::native_source;
 use super::window_join::plan_window_join;
 use super::window_rank::plan_window_rank;
@@ -40,6 +43,19 @@ pub(crate) fn recognise(
         return plan_aggregate(aggregate, context, |input| recognise(input, context));
     }
     if let Some(planned) = plan_window_rank(&plan, context)? {
+        return Ok(planned);
+    }
+    let input = |input| match is_streaming(&input, context) {
+        true => recognise(input, context),
+        false => native_source(input, context),
+    };
+    if let Some(planned) = plan_rank(&plan, context, input)? {
+        return Ok(planned);
+    }
+    if let Some(planned) = plan_over(&plan, input)? {
+        return Ok(planned);
+    }
+    if let Some(planned) = plan_sort_limit(&plan, context, input)? {
         return Ok(planned);
     }
     let children = plan.children().into_iter();

@@ -27,7 +27,7 @@ pub(super) fn plan_slices(
     schema: &SchemaRef,
     context: &PlanContext,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    if !calls.iter().all(|call| MERGED.contains(&call.function.name()) && !call.distinct) {
+    if !calls.iter().all(|call| MERGED.contains(&call.function.name())) {
         return Ok(None);
     }
     let Some(below) = without_windows(input)? else { return Ok(None) };

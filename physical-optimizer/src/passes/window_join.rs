@@ -24,8 +24,11 @@ pub(super) fn plan_window_join(
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
     let [left, right] = inputs else { return Ok(None) };
-    let (Some(left_window), Some(right_window)) = (window_of(left), window_of(right)) else { return Ok(None) };
-    let same = left_window.assigner == right_window.assigner && left_window.local_time == right_window.local_time;
+    let (Some(left_window), Some(right_window)) = (window_of(left), window_of(right)) else {
+        return Ok(None);
+    };
+    let same =
+        left_window.assigner == right_window.assigner && left_window.local_time == right_window.local_time;
     if !same || join.null_aware || matches!(join.join_type, JoinType::LeftMark | JoinType::RightMark) {
         return Ok(None);
     }

@@ -6,10 +6,10 @@ use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion_common::{Result, ScalarValue, plan_err};
 use datafusion_expr::Operator;
+use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
 use datafusion_physical_expr::utils::{collect_columns, conjunction, split_conjunction};
 use datafusion_physical_expr::window::{StandardWindowExpr, WindowExpr};
-use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::filter::FilterExec;
 use datafusion_physical_plan::projection::ProjectionExec;
@@ -69,8 +69,9 @@ pub(super) fn plan_window_rank(
 
     let Some(rank) = place_of(width, projection) else { return Ok(None) };
     let (ranks, rest) = rank_bounds(filter.predicate(), rank)?;
-    let is_window =
-        |column: &usize| [&window.start, &window.end, &window.time].iter().any(|places| places.contains(column));
+    let is_window = |column: &usize| {
+        [&window.start, &window.end, &window.time].iter().any(|places| places.contains(column))
+    };
     let keys = partition.iter().copied().filter(|column| !is_window(column)).collect();
     let by_time = matches!(order.as_slice(), [(column, options)]
         if options.descending && traits.time_attribute(*column).is_some());
@@ -101,7 +102,8 @@ pub(super) fn plan_window_rank(
     let column = |column: &usize| {
         Arc::new(Column::new(schema.field(*column).name(), *column)) as Arc<dyn PhysicalExpr>
     };
-    let projection = filter.projection().as_ref().map(|columns| columns.iter().map(column).collect::<Vec<_>>());
+    let projection =
+        filter.projection().as_ref().map(|columns| columns.iter().map(column).collect::<Vec<_>>());
     if rest.is_none() && projection.is_none() {
         return Ok(Some(ranked));
     }

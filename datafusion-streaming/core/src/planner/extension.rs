@@ -16,7 +16,7 @@ use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 use datafusion_streaming_physical_plan::time::WindowAssigner;
 
-use super::{ToChangelog, WindowTvf};
+use super::{GlobalAggregate, ToChangelog, WindowTvf};
 
 /// Plans the logical nodes of this crate. [`install`](crate::install) puts it in place; a session
 /// with a query planner of its own can add it there instead.
@@ -59,6 +59,9 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
         if node.as_any().is::<ToChangelog>() {
             let node = ToChangelogNode::new(&physical.schema());
             return StreamExec::plan(node, vec![Arc::clone(physical)]).map(Some);
+        }
+        if node.as_any().is::<GlobalAggregate>() {
+            return Ok(Some(Arc::clone(physical)));
         }
         Ok(None)
     }

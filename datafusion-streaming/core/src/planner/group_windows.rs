@@ -52,7 +52,9 @@ pub(crate) fn group_window_functions() -> Vec<ScalarUDF> {
 pub(crate) fn plan_group_windows(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|plan| match plan {
         LogicalPlan::Aggregate(aggregate) => match window_of(&aggregate)? {
-            Some((place, function)) => with_window_function(aggregate, place, &function).map(Transformed::yes),
+            Some((place, function)) => {
+                with_window_function(aggregate, place, &function).map(Transformed::yes)
+            }
             None => parts_as_columns(LogicalPlan::Aggregate(aggregate)),
         },
         other => parts_as_columns(other),
@@ -76,7 +78,11 @@ fn window_of(aggregate: &Aggregate) -> Result<Option<(usize, ScalarFunction)>> {
     Ok(found)
 }
 
-fn with_window_function(mut aggregate: Aggregate, place: usize, function: &ScalarFunction) -> Result<LogicalPlan> {
+fn with_window_function(
+    mut aggregate: Aggregate,
+    place: usize,
+    function: &ScalarFunction,
+) -> Result<LogicalPlan> {
     let Some(kind) = kind_of(function) else { return Ok(LogicalPlan::Aggregate(aggregate)) };
     let (time, assigner) = kind.assigner(&function.args)?;
     aggregate.group_expr.remove(place);
@@ -154,8 +160,9 @@ impl GroupWindow {
     /// slide: rows between windows are in none.
     fn assigner(self, args: &[Expr]) -> Result<(Expr, WindowAssigner)> {
         let name = self.name().to_uppercase();
-        let interval =
-            |parameter: &str, arg: &Expr| positive(&name, parameter, interval_millis(&name, parameter, arg.clone())?);
+        let interval = |parameter: &str, arg: &Expr| {
+            positive(&name, parameter, interval_millis(&name, parameter, arg.clone())?)
+        };
         let (time, assigner) = match (self, args) {
             (GroupWindow::Tumble, [time, size]) => {
                 (time, WindowAssigner::Tumble { size: interval("size", size)?, offset: 0 })
@@ -164,9 +171,13 @@ impl GroupWindow {
                 let (slide, size) = (interval("slide", slide)?, interval("size", size)?);
                 (time, WindowAssigner::Hop { slide, size, offset: 0 })
             }
-            (GroupWindow::Session, [time, gap]) => (time, WindowAssigner::Session { gap: interval("gap", gap)? }),
+            (GroupWindow::Session, [time, gap]) => {
+                (time, WindowAssigner::Session { gap: interval("gap", gap)? })
+            }
             (GroupWindow::Hop, _) => {
-                return plan_err!("HOP in GROUP BY takes a time column, the slide and the size; for an offset use the table function");
+                return plan_err!(
+                    "HOP in GROUP BY takes a time column, the slide and the size; for an offset use the table function"
+                );
             }
             _ => {
                 return plan_err!(
@@ -235,7 +246,9 @@ impl ScalarUDFImpl for GroupWindowFunction {
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
         match arg_types.first() {
-            Some(DataType::Timestamp(_, zone)) => Ok(DataType::Timestamp(TimeUnit::Millisecond, zone.clone())),
+            Some(DataType::Timestamp(_, zone)) => {
+                Ok(DataType::Timestamp(TimeUnit::Millisecond, zone.clone()))
+            }
             other => plan_err!(
                 "{} in GROUP BY takes a time attribute, a TIMESTAMP or TIMESTAMP_LTZ column with a watermark, not {}",
                 self.name().to_uppercase(),

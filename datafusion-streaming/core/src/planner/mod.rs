@@ -1,6 +1,7 @@
 //! Logical planning: table functions in FROM, and the nodes that they become.
 
 mod extension;
+mod global_aggregate;
 mod group_windows;
 mod intervals;
 mod null_aware;
@@ -13,6 +14,7 @@ pub(crate) use null_aware::CorrelatedNotIn;
 pub(crate) use group_windows::{group_window_functions, plan_group_windows};
 
 pub use extension::StreamingExtensionPlanner;
+pub use global_aggregate::{GlobalAggregate, KeepGlobalAggregates};
 pub use query::StreamingQueryPlanner;
 pub use relation::StreamingRelationPlanner;
 pub use to_changelog::ToChangelog;

@@ -77,7 +77,9 @@ impl StreamingRelationPlanner {
         let input = self.table(data, cx)?;
         let partition_by = TableArgument::from_expr(data).map(|table| table.partition_by).unwrap_or_default();
         if !partition_by.is_empty() && !matches!(function, WindowFunction::Session) {
-            return plan_err!("{name} takes no PARTITION BY: name the columns in the GROUP BY of the query instead");
+            return plan_err!(
+                "{name} takes no PARTITION BY: name the columns in the GROUP BY of the query instead"
+            );
         }
         let column = |column| cx.sql_to_expr(column, input.schema());
         let partition_by = partition_by.into_iter().map(column).collect::<Result<Vec<_>>>()?;

@@ -33,7 +33,9 @@ impl WindowTvf {
     ) -> Result<Self> {
         let schema = schema_of(&input, &time)?;
         if let Some(other) = partition_by.iter().find(|expr| !matches!(expr, Expr::Column(_))) {
-            return plan_err!("PARTITION BY of {assigner} takes columns, not {other}; compute it in a subquery");
+            return plan_err!(
+                "PARTITION BY of {assigner} takes columns, not {other}; compute it in a subquery"
+            );
         }
         Ok(WindowTvf { input, time, partition_by, assigner, of_group_by: false, schema })
     }

@@ -37,7 +37,12 @@ pub(crate) struct WindowRows {
 
 impl WindowRows {
     /// An empty table for rows of `schema`, of which `keys` decide the key group.
-    pub(crate) fn new(name: &'static str, columns: WindowColumns, keys: Vec<usize>, schema: SchemaRef) -> Self {
+    pub(crate) fn new(
+        name: &'static str,
+        columns: WindowColumns,
+        keys: Vec<usize>,
+        schema: SchemaRef,
+    ) -> Self {
         WindowRows { name, columns, keys, buffer: RowBuffer::new(schema), windows: BTreeMap::new() }
     }
 

@@ -13,6 +13,7 @@
 //! | `VALUES (1, 2)` | `SELECT * FROM (VALUES (1, 2)) AS v (EXPR$0, EXPR$1)` | |
 //! | `… GROUP BY x`, where `x` is an alias | (see `aliases.rs`) | GROUP BY and HAVING do not see aliases |
 //! | `TUMBLE_START(ts, size)` | `flink_window_start(tumble(ts, size))` | a function of the key `TUMBLE(ts, size)` |
+//! | `GROUPING_ID(a, b)`, `GROUPING(a, b)` | `CAST(grouping(a, b) AS BIGINT)` | a BIGINT, as in Flink |
 //! | `JOIN … USING (k)` | (see `using.rs`) | `k` is whichever of the two is there |
 //! | `ROW_NUMBER() OVER (…)` | `… ROWS UNBOUNDED PRECEDING` | DataFusion has no RANGE over TIME |
 //! | `FETCH FIRST 5 ROWS ONLY` | `LIMIT 5` | |
@@ -202,6 +203,8 @@ fn rewrite_expr(expr: &mut Expr) -> Result<(), ParserError> {
         Expr::Function(function) => {
             if let Some(part) = group_windows::of_window(function) {
                 *expr = part;
+            } else if let Some(number) = grouping::number_of_set(function) {
+                *expr = number;
             } else if let Some(subquery) = table_functions::input_of(function) {
                 *expr = subquery;
             }

@@ -187,7 +187,9 @@ impl SessionAggregate {
             let millis: Vec<i64> = match column {
                 GroupColumn::Key(key) => {
                     let Some(place) = node.sessions.partition().iter().position(|known| known == key) else {
-                        return internal_err!("sessions are grouped by a column that they are not partitioned by");
+                        return internal_err!(
+                            "sessions are grouped by a column that they are not partitioned by"
+                        );
                     };
                     columns.push(Arc::clone(&keys[place]));
                     continue;

@@ -257,7 +257,8 @@ impl Sessions {
 
     /// Bytes held, by capacity.
     pub(super) fn memory_size(&self) -> usize {
-        let words = self.first.capacity() + self.key_of.capacity() + self.next.capacity() + self.free.capacity();
+        let words =
+            self.first.capacity() + self.key_of.capacity() + self.next.capacity() + self.free.capacity();
         self.keys.memory_size()
             + words * size_of::<u32>()
             + self.windows.capacity() * size_of::<TimeWindow>()

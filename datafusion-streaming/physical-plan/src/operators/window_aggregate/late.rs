@@ -71,7 +71,8 @@ impl WindowAggregate {
                 (_, None) => Arc::clone(late.batch().column(self.node.window_end)),
             })
         };
-        let keys = self.node.group.iter().zip(self.node.schema.fields()).map(column).collect::<Result<_>>()?;
+        let keys =
+            self.node.group.iter().zip(self.node.schema.fields()).map(column).collect::<Result<_>>()?;
         emit(Emission { keys, folded, fates: &fates, layout, unchanged: false }, &self.node.schema)
     }
 }

@@ -46,8 +46,7 @@ impl WindowAggregate {
     /// The rows whose windows are not gone; the others are late, and counted.
     fn without_late(&self, changes: &ChangelogBatch, cx: &Context<'_>) -> Result<ChangelogBatch> {
         let ends = millis_of(changes.batch().column(self.node.window_end))?;
-        let on_time: BooleanArray =
-            ends.iter().map(|end| Some(!self.is_gone(*end, cx.watermark))).collect();
+        let on_time: BooleanArray = ends.iter().map(|end| Some(!self.is_gone(*end, cx.watermark))).collect();
         cx.metrics.late_rows.add(on_time.false_count());
         changes.filter(&on_time)
     }

@@ -10,8 +10,8 @@ use datafusion_common::{JoinSide, JoinType, Result, plan_err};
 use datafusion_physical_expr::PhysicalExpr;
 
 use self::operator::WindowJoin;
-use super::window_rows::WindowRows;
 pub use super::window_rows::WindowColumns;
+use super::window_rows::WindowRows;
 use crate::changelog::ChangelogMode;
 use crate::runtime::{
     Distribution, ElementStream, Operator, StreamNode, StreamTask, StreamTraits, TimeAttribute,
@@ -84,8 +84,7 @@ impl StreamNode for WindowJoinNode {
         let [left, right] = &self.inputs;
         let name = |input: &WindowJoinInput, key: usize| input.schema.field(key).name().clone();
         let keys = left.keys.iter().zip(&right.keys);
-        let keys: Vec<_> =
-            keys.map(|(l, r)| format!("{} = {}", name(left, *l), name(right, *r))).collect();
+        let keys: Vec<_> = keys.map(|(l, r)| format!("{} = {}", name(left, *l), name(right, *r))).collect();
         write!(f, "type=[{}], on=[{}]", self.join_type, keys.join(", "))?;
         match &self.filter {
             Some(filter) => write!(f, ", where=[{}]", filter.condition),
@@ -120,8 +119,9 @@ impl StreamNode for WindowJoinNode {
                 times.extend(places.map(|column| TimeAttribute { column, kind: attribute.kind }));
             }
             let Some(own) = &input.window else { continue };
-            let places =
-                |columns: &[usize]| columns.iter().flat_map(|column| self.places(side, *column)).collect::<Vec<_>>();
+            let places = |columns: &[usize]| {
+                columns.iter().flat_map(|column| self.places(side, *column)).collect::<Vec<_>>()
+            };
             let (start, end, time) = (places(&own.start), places(&own.end), places(&own.time));
             match &mut window {
                 Some(window) => {

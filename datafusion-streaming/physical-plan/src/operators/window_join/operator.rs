@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array,
+};
 use arrow::compute::take;
 use datafusion_common::{JoinSide, JoinType, Result};
 
@@ -43,7 +45,11 @@ impl WindowJoin {
             found
         };
         let places = |mask: Vec<bool>, wanted: bool| -> Vec<Option<u32>> {
-            (0u32..).zip(mask).filter(|(_, matched)| *matched == wanted).map(|(place, _)| Some(place)).collect()
+            (0u32..)
+                .zip(mask)
+                .filter(|(_, matched)| *matched == wanted)
+                .map(|(place, _)| Some(place))
+                .collect()
         };
         let (mut lefts, mut rights) = (vec![], vec![]);
         match self.node.join_type {
@@ -107,7 +113,9 @@ impl WindowJoin {
 
     /// The pairs that fulfil the residual condition.
     fn filtered(&self, pairs: Pairs, left: &RecordBatch, right: &RecordBatch) -> Result<Pairs> {
-        let Some(WindowJoinFilter { condition, columns, schema }) = &self.node.filter else { return Ok(pairs) };
+        let Some(WindowJoinFilter { condition, columns, schema }) = &self.node.filter else {
+            return Ok(pairs);
+        };
         let rows = pairs.left.len();
         let lefts = UInt32Array::from(pairs.left);
         let rights = UInt32Array::from(pairs.right);

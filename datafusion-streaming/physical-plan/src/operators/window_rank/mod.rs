@@ -10,8 +10,8 @@ use arrow::datatypes::{DataType, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
 use self::operator::WindowRank;
-use super::window_rows::WindowRows;
 pub use super::window_rows::WindowColumns;
+use super::window_rows::WindowRows;
 use crate::changelog::ChangelogMode;
 use crate::runtime::{Distribution, ElementStream, Operator, StreamNode, StreamTask, StreamTraits};
 
@@ -66,7 +66,11 @@ impl StreamNode for WindowRankNode {
 
     fn fmt_arguments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let order = self.order.iter().map(|(column, options)| {
-            format!("{} {}", self.input.field(*column).name(), if options.descending { "DESC" } else { "ASC" })
+            format!(
+                "{} {}",
+                self.input.field(*column).name(),
+                if options.descending { "DESC" } else { "ASC" }
+            )
         });
         let (first, last) = self.ranks;
         write!(

@@ -52,7 +52,8 @@ impl WindowRank {
         let types: Vec<_> = keys.iter().map(|key| key.data_type().clone()).collect();
         let mut slots = vec![];
         KeyInterner::try_new(&types)?.intern(&keys, rows.num_rows(), &mut slots)?;
-        let order = self.order.convert_columns(&columns(&mut self.node.order.iter().map(|(column, _)| *column)))?;
+        let order =
+            self.order.convert_columns(&columns(&mut self.node.order.iter().map(|(column, _)| *column)))?;
 
         let mut places: Vec<u32> = (0..rows.num_rows() as u32).collect();
         places.sort_unstable_by(|a, b| {

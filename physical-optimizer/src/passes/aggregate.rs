@@ -21,6 +21,7 @@ use datafusion_streaming_udfs::aggregate::{FlinkAggregateUdf, StreamingAggregate
 
 use super::PlanContext;
 use super::emit_strategy::allowed_lateness;
+use super::slices::plan_slices;
 use super::session::{BySession, plan_session_aggregate};
 
 /// Whether an aggregation gives results, not partial state.
@@ -70,6 +71,11 @@ pub(super) fn plan_aggregate(
             BySession::Ordinary => by_window = None,
             BySession::Attached => starts_as_keys(by, &group),
         }
+    }
+    if let (Some((by, ..)), 0) = (&by_window, lateness)
+        && let Some(plan) = plan_slices(by, &calls, &input, &schema, context)?
+    {
+        return Ok(plan);
     }
     if let Some((group, window, end)) = by_window {
         let node =
@@ -320,7 +326,7 @@ fn window_group<'a>(
     group: &[usize],
     input: &'a StreamExec,
 ) -> Option<(Vec<GroupColumn>, &'a WindowProperties, usize)> {
-    let window = input.traits().window.as_ref().filter(|window| window.rowtime)?;
+    let window = input.traits().window.as_ref()?;
     let end = *group.iter().find(|column| window.end.contains(column))?;
     group.iter().find(|column| window.start.contains(column))?;
     let role = |column: &usize| {

@@ -4,11 +4,13 @@ mod extension;
 mod global_aggregate;
 mod group_windows;
 mod intervals;
+mod null_aware;
 mod query;
 mod relation;
 mod to_changelog;
 mod window_tvf;
 
+pub(crate) use null_aware::CorrelatedNotIn;
 pub(crate) use group_windows::{group_window_functions, plan_group_windows};
 
 pub use extension::StreamingExtensionPlanner;

@@ -14,6 +14,7 @@
 //! | [`window_join`] | joins of rows of the same window |
 //! | [`group_aggregate`] | GROUP BY with a per-record changelog |
 //! | [`window_aggregate`] | GROUP BY window_start, window_end |
+//! | [`slice_aggregate`] | the same of windows that overlap |
 //! | [`deduplicate`] | the first or last row of each key by time |
 //! | [`top_n`] | the first rows of each key by any order |
 //! | [`limit`] | the first rows to arrive |
@@ -35,6 +36,7 @@ pub mod local_group_aggregate;
 pub mod over;
 mod row_changes;
 pub mod session;
+pub mod slice_aggregate;
 pub mod sort;
 pub mod source;
 pub mod to_changelog;
@@ -49,3 +51,5 @@ pub mod window_tvf;
 
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod window_model;

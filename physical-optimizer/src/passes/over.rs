@@ -8,9 +8,7 @@ use datafusion_expr::{WindowFrame, WindowFrameBound, WindowFrameUnits};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion_physical_expr::expressions::{CastExpr, Literal};
-use datafusion_physical_expr::window::{
-    PlainAggregateWindowExpr, SlidingAggregateWindowExpr, WindowExpr,
-};
+use datafusion_physical_expr::window::{PlainAggregateWindowExpr, SlidingAggregateWindowExpr, WindowExpr};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::windows::WindowUDFExpr;
 use datafusion_streaming_physical_plan::operators::aggregate::AggregateCall;
@@ -18,7 +16,7 @@ use datafusion_streaming_physical_plan::operators::over::{OverCall, OverFrame, O
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 use datafusion_streaming_udfs::aggregate::{flink_aggregates, streaming_aggregate_of};
 
-use super::appended::{Appended, traits_of};
+use super::appended::{Appended, traits_of, with_upsert_key};
 use super::rank::{window_function, window_functions};
 use super::sort_limit::without_sort;
 
@@ -63,7 +61,7 @@ pub(super) fn plan_over(
         }
     }
 
-    let input = input(below)?;
+    let input = with_upsert_key(input(below)?)?;
     let mut columns = Appended::to(&input.schema());
     let keys = columns.places(first.partition_by())?;
     let time = columns.place(&sort.expr)?;
@@ -89,7 +87,7 @@ pub(super) fn plan_over(
     StreamExec::plan(node, vec![input]).map(Some)
 }
 
-fn several_windows<T>() -> Result<T> {
+pub(super) fn several_windows<T>() -> Result<T> {
     plan_err!(
         "the OVER clauses of a SELECT must be the same window (PARTITION BY, ORDER BY and frame; ROW_NUMBER counts \
          in ROWS, RANK, DENSE_RANK and LAG in RANGE): compute one window in a sub-query and the next one over it"
@@ -163,7 +161,10 @@ fn plan_call(function: &Arc<dyn WindowExpr>, columns: &mut Appended) -> Result<O
         return plan_err!("{} has no streaming form", function.name());
     };
     if has_filter(function) {
-        return plan_err!("{} has a FILTER, which OVER does not take: use CASE WHEN … THEN … END", call.name());
+        return plan_err!(
+            "{} has a FILTER, which OVER does not take: use CASE WHEN … THEN … END",
+            call.name()
+        );
     }
     plan_aggregate(call, columns).map(OverCall::Aggregate)
 }
@@ -177,9 +178,6 @@ fn plan_aggregate(call: &AggregateFunctionExpr, columns: &mut Appended) -> Resul
     let Some(streaming) = streaming_aggregate_of(call.fun()) else {
         return plan_err!("the aggregate function {} has no streaming form", call.fun().name());
     };
-    if call.is_distinct() {
-        return plan_err!("DISTINCT in {} over a window has no streaming form", call.name());
-    }
     let mut args = call.expressions();
     let is_literal = |arg: &Arc<dyn PhysicalExpr>| {
         arg.downcast_ref::<Literal>().is_some_and(|literal| !literal.value().is_null())
@@ -191,8 +189,9 @@ fn plan_aggregate(call: &AggregateFunctionExpr, columns: &mut Appended) -> Resul
     Ok(AggregateCall {
         args: columns.places(&args)?,
         filter: None,
+        // the extremes of distinct values are those of all
+        distinct: call.is_distinct() && !matches!(streaming.name(), "min" | "max"),
         function: streaming,
-        distinct: call.is_distinct(),
         ignore_nulls: call.ignore_nulls(),
         appends_only: false,
         return_type: call.field().data_type().clone(),

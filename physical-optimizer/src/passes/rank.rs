@@ -32,6 +32,7 @@ use datafusion_streaming_physical_plan::operators::top_n::{RankEnd, RankRange, T
 use datafusion_streaming_physical_plan::runtime::{StreamExec, StreamTraits};
 
 use super::appended::{Appended, traits_of, with_upsert_key};
+use super::over::several_windows;
 use super::sort_limit::without_sort;
 use super::{PlanContext, is_streaming};
 
@@ -103,12 +104,18 @@ impl RankQuery {
         }
         let rank = input.schema().fields().len();
         let predicate = substituted(Arc::clone(filter.predicate()), &columns)?;
+        if let Some((inner, below)) = window_functions(&without_sort(input)) {
+            let results = below.schema().fields().len()..below.schema().fields().len() + inner.len();
+            let reads_result = |it: &Arc<dyn PhysicalExpr>| {
+                collect_columns(it).iter().any(|column| results.contains(&column.index()))
+            };
+            if split_conjunction(&predicate).into_iter().any(reads_result) {
+                return several_windows();
+            }
+        }
         let Some((range, rest)) = rank_range(&predicate, rank)? else { return Ok(None) };
         if name != "row_number" {
-            return plan_err!(
-                "a Top-N by {}() has no streaming form: use ROW_NUMBER()",
-                name.to_uppercase()
-            );
+            return plan_err!("a Top-N by {}() has no streaming form: use ROW_NUMBER()", name.to_uppercase());
         }
         let is_constant = |sort: &PhysicalSortExpr| collect_columns(&sort.expr).is_empty();
         if function.order_by().iter().all(is_constant) {
@@ -160,9 +167,7 @@ impl RankQuery {
                 let constant = ScalarValue::UInt64(Some(constant as u64)).cast_to(rank_field.data_type())?;
                 (false, Arc::new(Literal::new(constant)))
             }
-            None => {
-                (self.output.iter().any(uses_rank), Arc::new(Column::new(rank_field.name(), width)))
-            }
+            None => (self.output.iter().any(uses_rank), Arc::new(Column::new(rank_field.name(), width))),
         };
         let ttl = context.state_ttl();
         let time = match order.as_slice() {
@@ -170,7 +175,9 @@ impl RankQuery {
             _ => None,
         };
         let ranked = match time {
-            Some((column, kind, options)) if traits.mode.is_insert_only() && self.range.constant() == Some(1) => {
+            Some((column, kind, options))
+                if traits.mode.is_insert_only() && self.range.constant() == Some(1) =>
+            {
                 let keep = if options.descending { Keep::Last } else { Keep::First };
                 let node = DeduplicateNode::new(keys, column, kind, keep, input.schema(), ttl);
                 StreamExec::plan(node, vec![input])?
@@ -269,12 +276,16 @@ fn rank_range(
             );
         }
         (Some(end), _) if end < 1 => {
-            return plan_err!("no row has the rank {end}: ranks are counted from 1, so ask for rn <= 1 at least");
+            return plan_err!(
+                "no row has the rank {end}: ranks are counted from 1, so ask for rn <= 1 at least"
+            );
         }
         (Some(end), None) => RankEnd::Constant(usize::try_from(end).unwrap_or(usize::MAX)),
         (None, Some(column)) => RankEnd::Column(column),
         (Some(_), Some(_)) => {
-            return plan_err!("the rank of a Top-N is bounded by a constant and by a column: use one of them");
+            return plan_err!(
+                "the rank of a Top-N is bounded by a constant and by a column: use one of them"
+            );
         }
     };
     Ok(Some((RankRange { start, end }, rest)))

@@ -5,6 +5,7 @@
 
 mod changelog;
 mod explain;
+mod filters;
 mod flink;
 mod install;
 mod options;

@@ -7,6 +7,11 @@
 //! | [`union`] | UNION ALL |
 //! | [`watermark_assigner`] | watermarks from a rowtime column |
 //! | [`window_tvf`] | TUMBLE, HOP, CUMULATE: rows to windows |
+//! | [`expand`] | GROUPING SETS: each row once for every set |
+//! | [`local_group_aggregate`] | partial aggregates before the exchange |
+//! | [`session`] | SESSION: rows to sessions, and aggregation by session |
+//! | [`window_rank`] | the first rows of each window |
+//! | [`window_join`] | joins of rows of the same window |
 //! | [`group_aggregate`] | GROUP BY with a per-record changelog |
 //! | [`window_aggregate`] | GROUP BY window_start, window_end |
 //! | [`deduplicate`] | the first or last row of each key by time |
@@ -22,11 +27,14 @@ pub mod aggregate;
 pub mod calc;
 pub mod deduplicate;
 pub mod exchange;
+pub mod expand;
 pub mod final_table;
 pub mod group_aggregate;
 pub mod limit;
+pub mod local_group_aggregate;
 pub mod over;
 mod row_changes;
+pub mod session;
 pub mod sort;
 pub mod source;
 pub mod to_changelog;
@@ -34,6 +42,9 @@ pub mod top_n;
 pub mod union;
 pub mod watermark_assigner;
 pub mod window_aggregate;
+pub mod window_join;
+pub mod window_rank;
+mod window_rows;
 pub mod window_tvf;
 
 #[cfg(test)]

@@ -42,7 +42,8 @@ pub fn split_extra(
     count: usize,
 ) -> Result<(RecordBatch, Vec<Vec<i64>>)> {
     let width = schema.fields().len();
-    let Some((own, extra)) = saved.columns().split_at_checked(width).filter(|(_, extra)| extra.len() == count)
+    let Some((own, extra)) =
+        saved.columns().split_at_checked(width).filter(|(_, extra)| extra.len() == count)
     else {
         return internal_err!(
             "a snapshot of rows has {} columns instead of {}",

@@ -329,7 +329,12 @@ impl RowStore {
 
 /// Whether two values of the same type are equal: NULL equals NULL, floats by their bits.
 pub fn equal_values(left: &ArrayRef, left_row: usize, right: &ArrayRef, right_row: usize) -> bool {
-    fn primitive<T: ArrowPrimitiveType>(left: &PrimitiveArray<T>, i: usize, right: &ArrayRef, j: usize) -> bool {
+    fn primitive<T: ArrowPrimitiveType>(
+        left: &PrimitiveArray<T>,
+        i: usize,
+        right: &ArrayRef,
+        j: usize,
+    ) -> bool {
         left.value(i).is_eq(right.as_primitive::<T>().value(j))
     }
     match (left.is_null(left_row), right.is_null(right_row)) {

@@ -63,8 +63,12 @@ pub fn is_inline(types: &[DataType]) -> bool {
 /// The column with one zero: -0.0 sorts as 0.0, while arrow-row tells them apart.
 fn with_one_zero(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
-        DataType::Float32 => Arc::new(column.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| v + 0.0)),
-        DataType::Float64 => Arc::new(column.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| v + 0.0)),
+        DataType::Float32 => {
+            Arc::new(column.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| v + 0.0))
+        }
+        DataType::Float64 => {
+            Arc::new(column.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| v + 0.0))
+        }
         _ => Arc::clone(column),
     }
 }

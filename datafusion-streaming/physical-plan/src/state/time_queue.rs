@@ -51,8 +51,7 @@ impl<T: Copy> TimeQueue<T> {
     fn settle(&mut self) {
         self.arrived.sort_by_key(|(time, _)| *time);
         self.first_arrived = i64::MAX;
-        let is_behind =
-            |(time, _): &(i64, T)| self.sorted.back().is_none_or(|(last, _)| last <= time);
+        let is_behind = |(time, _): &(i64, T)| self.sorted.back().is_none_or(|(last, _)| last <= time);
         if self.arrived.first().is_none_or(is_behind) {
             self.sorted.extend(self.arrived.drain(..));
             return;

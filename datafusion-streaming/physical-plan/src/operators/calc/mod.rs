@@ -59,6 +59,20 @@ impl CalcNode {
         self.filter.as_ref().filter(|_| self.projection.is_none())
     }
 
+    /// The filter and the projection, where there are such.
+    pub fn parts(&self) -> (Option<&Arc<dyn PhysicalExpr>>, Option<&[Arc<dyn PhysicalExpr>]>) {
+        (self.filter.as_ref(), self.projection.as_deref())
+    }
+
+    /// A node that does both, as far as given. Without a projection `schema` is that of the input.
+    pub fn from_parts(
+        filter: Option<Arc<dyn PhysicalExpr>>,
+        projection: Option<Vec<Arc<dyn PhysicalExpr>>>,
+        schema: SchemaRef,
+    ) -> Self {
+        CalcNode { filter, projection, schema }
+    }
+
     /// The projection, if the node has one.
     pub fn projection(&self) -> Option<&[Arc<dyn PhysicalExpr>]> {
         self.projection.as_deref()
@@ -66,7 +80,9 @@ impl CalcNode {
 
     /// The node with these columns of the input behind its own; itself where it passes all columns on.
     pub fn with_columns(&self, columns: &[usize], input: &SchemaRef) -> Self {
-        let Some(projection) = &self.projection else { return CalcNode { schema: Arc::clone(input), ..self.clone() } };
+        let Some(projection) = &self.projection else {
+            return CalcNode { schema: Arc::clone(input), ..self.clone() };
+        };
         let mut projection = projection.clone();
         let mut fields: Vec<_> = self.schema.fields().iter().cloned().collect();
         for column in columns {

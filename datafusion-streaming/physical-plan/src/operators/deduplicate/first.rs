@@ -121,8 +121,7 @@ impl StateTable for SeenKeys {
     }
 
     fn snapshot(&self) -> Result<TableSnapshot> {
-        let slots: Vec<u32> =
-            (0..self.seen.len() as u32).filter(|slot| self.seen[*slot as usize]).collect();
+        let slots: Vec<u32> = (0..self.seen.len() as u32).filter(|slot| self.seen[*slot as usize]).collect();
         keys_snapshot(self.name(), &self.node, &self.keys, &slots, &self.expiry)
     }
 

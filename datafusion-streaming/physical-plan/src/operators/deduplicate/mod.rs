@@ -135,8 +135,9 @@ impl StreamNode for DeduplicateNode {
     }
 
     fn with_update_before(&self, needed: bool) -> Option<Arc<dyn StreamNode>> {
-        (self.keep == Keep::Last && needed != self.update_before)
-            .then(|| Arc::new(DeduplicateNode { update_before: needed, ..self.clone() }) as Arc<dyn StreamNode>)
+        (self.keep == Keep::Last && needed != self.update_before).then(|| {
+            Arc::new(DeduplicateNode { update_before: needed, ..self.clone() }) as Arc<dyn StreamNode>
+        })
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {

@@ -264,8 +264,7 @@ impl Over {
         let batch = self.arguments_of(&released.places, known)?;
         let slots: Vec<u32> = released.rows.iter().map(|(_, due)| due.slot).collect();
         let fates = vec![Fate::Update; slots.len()];
-        let folded =
-            self.state.aggregates.fold(&batch, &slots, None, &fates, OutputLayout::Single)?.values;
+        let folded = self.state.aggregates.fold(&batch, &slots, None, &fates, OutputLayout::Single)?.values;
         if !self.node.frame.has_peers() {
             return Ok(folded);
         }

@@ -76,7 +76,8 @@ const NUMBERS: [&str; 8] =
 
 impl OverState {
     pub(super) fn try_new(node: OverNode, calls: &[AggregateCall]) -> Result<Self> {
-        let types: Vec<DataType> = node.input.fields().iter().map(|field| field.data_type().clone()).collect();
+        let types: Vec<DataType> =
+            node.input.fields().iter().map(|field| field.data_type().clone()).collect();
         let keys: Vec<DataType> = node.keys.iter().map(|key| types[*key].clone()).collect();
         Ok(OverState {
             keys: KeyInterner::try_new(&keys)?,
@@ -201,7 +202,8 @@ impl StateTable for OverState {
             columns.push(concat(&[&new_null_array(array.data_type(), ids.len()), array])?);
         }
 
-        let key_columns: Vec<ArrayRef> = self.node.keys.iter().map(|key| Arc::clone(&columns[*key])).collect();
+        let key_columns: Vec<ArrayRef> =
+            self.node.keys.iter().map(|key| Arc::clone(&columns[*key])).collect();
         let groups = key_groups(&key_columns, total)?;
         columns.insert(0, Arc::new(UInt16Array::from(groups)));
         let group = Arc::new(Field::new("key_group", DataType::UInt16, false));

@@ -122,7 +122,8 @@ impl TopNNode {
 
     /// The node with the strategy that suits such an input.
     pub fn with_strategy_for(mut self, traits: &StreamTraits) -> Self {
-        let is_proctime = |column: &usize| traits.time_attribute(*column) == Some(TimeAttributeKind::Proctime);
+        let is_proctime =
+            |column: &usize| traits.time_attribute(*column) == Some(TimeAttributeKind::Proctime);
         self.ignored = (0..self.input.fields().len()).filter(is_proctime).collect();
         self.strategy = self.strategy_for(traits);
         self

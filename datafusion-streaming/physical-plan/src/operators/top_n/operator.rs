@@ -13,9 +13,7 @@ use super::{RankEnd, Strategy, TopNNode};
 use crate::changelog::ChangelogBatch;
 use crate::operators::row_changes::RowChanges;
 use crate::runtime::{Context, Operator, Output, TableSnapshot};
-use crate::state::{
-    Expiry, KeyInterner, RowId, RowStore, SortKeys, StateTable, keyed_snapshot, split_extra,
-};
+use crate::state::{Expiry, KeyInterner, RowId, RowStore, SortKeys, StateTable, keyed_snapshot, split_extra};
 
 /// What a strategy keeps of each partition: indexed by its slot.
 pub(super) trait Ranking: Send {
@@ -85,7 +83,8 @@ struct TopNState<R> {
 
 impl<R: Ranking> TopN<R> {
     pub(super) fn try_new(node: TopNNode, ranking: R) -> Result<Self> {
-        let types: Vec<DataType> = node.input.fields().iter().map(|field| field.data_type().clone()).collect();
+        let types: Vec<DataType> =
+            node.input.fields().iter().map(|field| field.data_type().clone()).collect();
         let interner = |columns: &[usize]| {
             KeyInterner::try_new(&columns.iter().map(|column| types[*column].clone()).collect::<Vec<_>>())
         };

@@ -54,10 +54,8 @@ impl<K: SortKey> RetractTopN<K> {
     fn retract(&mut self, change: Change<'_>, store: &mut RowStore, out: &mut Emitter) -> Changed {
         let (end, key) = (change.end, K::of(change.key));
         let rows = &mut self.partitions[change.partition as usize];
-        let equal_keys = rows.range((
-            Bound::Included((key.clone(), 0)),
-            Bound::Included((key.clone(), u64::MAX)),
-        ));
+        let equal_keys =
+            rows.range((Bound::Included((key.clone(), 0)), Bound::Included((key.clone(), u64::MAX))));
         let mut is_same = equal_keys.filter(|(_, row)| store.equals(**row, change.row, &self.compared));
         let Some((found, row)) = is_same.next().map(|(found, row)| (found.clone(), *row)) else {
             return Changed::Unknown;

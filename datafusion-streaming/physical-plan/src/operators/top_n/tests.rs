@@ -8,15 +8,16 @@ use datafusion_common::Result;
 use super::{RankEnd, RankRange, Strategy, TopNNode};
 use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use crate::operators::testing::{changes, drain, lines_of};
-use crate::runtime::{Driver, Monotonicity, Operator, StreamElement, StreamNode, StreamTraits};
+use crate::runtime::{Driver, Monotonicity, Operator, StreamElement, StreamTraits};
 
 fn input() -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("k", DataType::Utf8, true), Field::new("v", DataType::Int64, true)]))
 }
 
 fn ranked() -> SchemaRef {
-    let fields = input().fields().iter().cloned().chain([Arc::new(Field::new("rn", DataType::Int64, false))]);
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    let rank = Arc::new(Field::new("rn", DataType::Int64, false));
+    let fields: Vec<_> = input().fields().iter().cloned().chain([rank]).collect();
+    Arc::new(Schema::new(fields))
 }
 
 /// The largest `end` values of all.

@@ -54,7 +54,8 @@ impl ValueOverNode {
         traits: &StreamTraits,
     ) -> Self {
         let width = schema.fields().len() - calls.len();
-        let is_proctime = |column: &usize| traits.time_attribute(*column) == Some(TimeAttributeKind::Proctime);
+        let is_proctime =
+            |column: &usize| traits.time_attribute(*column) == Some(TimeAttributeKind::Proctime);
         let ignored = (0..input.fields().len()).filter(is_proctime).collect();
         ValueOverNode { keys, sort, has_peers, calls, input, width, schema, ignored, update_before: true }
     }

@@ -70,7 +70,8 @@ impl Told {
 
 impl<K: SortKey> ValueOver<K> {
     pub(super) fn try_new(node: ValueOverNode) -> Result<Self> {
-        let types: Vec<DataType> = node.input.fields().iter().map(|field| field.data_type().clone()).collect();
+        let types: Vec<DataType> =
+            node.input.fields().iter().map(|field| field.data_type().clone()).collect();
         let (mut calls, mut arguments): (Vec<AggregateCall>, Vec<usize>) = (vec![], vec![]);
         for call in &node.calls {
             match call {
@@ -108,7 +109,8 @@ impl<K: SortKey> ValueOver<K> {
         let count = rows.len();
         let places: Vec<Place> = rows.values().map(|row| self.state.store.place(*row)).collect();
         // the first and the last peer of each row, and how many different keys there are up to it
-        let (mut first, mut last, mut different) = (vec![0usize; count], vec![0usize; count], vec![0i64; count]);
+        let (mut first, mut last, mut different) =
+            (vec![0usize; count], vec![0usize; count], vec![0i64; count]);
         let mut keys = rows.keys().enumerate().peekable();
         let (mut start, mut number) = (0, 0);
         while let Some((row, (key, _))) = keys.next() {
@@ -148,7 +150,9 @@ impl<K: SortKey> ValueOver<K> {
                     None => new_empty_array(field.data_type()),
                 },
                 OverCall::RowNumber => Arc::new(Int64Array::from_iter_values(1..=count as i64)),
-                OverCall::Rank => Arc::new(Int64Array::from_iter_values(first.iter().map(|row| *row as i64 + 1))),
+                OverCall::Rank => {
+                    Arc::new(Int64Array::from_iter_values(first.iter().map(|row| *row as i64 + 1)))
+                }
                 OverCall::DenseRank => Arc::new(Int64Array::from(different.clone())),
                 OverCall::Lag { column, offset, default } => {
                     lagged(batch.column(*column), &last, *offset, default.as_ref())?
@@ -164,7 +168,13 @@ impl<K: SortKey> ValueOver<K> {
     }
 
     /// A row comes or goes; what that changes. `None`: a retraction of a row that is not there.
-    fn change(&mut self, partition: usize, row: usize, key: K, kind: RowKind) -> Result<Option<ChangelogBatch>> {
+    fn change(
+        &mut self,
+        partition: usize,
+        row: usize,
+        key: K,
+        kind: RowKind,
+    ) -> Result<Option<ChangelogBatch>> {
         let before = match self.state.partitions[partition].results.take() {
             Some(results) => results,
             None => self.results_of(partition)?,
@@ -178,9 +188,8 @@ impl<K: SortKey> ValueOver<K> {
         };
         let mut told = Told::default();
         let after = if kind.is_retraction() {
-            let mut same = known
-                .range(equal_keys)
-                .filter(|(_, id)| self.state.store.equals(**id, row, &self.compared));
+            let mut same =
+                known.range(equal_keys).filter(|(_, id)| self.state.store.equals(**id, row, &self.compared));
             let Some((found, id)) = same.next().map(|(found, id)| (found.clone(), *id)) else {
                 self.state.partitions[partition].results = Some(before);
                 return Ok(None);
@@ -270,8 +279,7 @@ impl<K: SortKey> Partitions<K> {
         let keys: Vec<ArrayRef> = self.node.keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
         let mut slots = vec![];
         self.keys.intern(&keys, batch.num_rows(), &mut slots)?;
-        self.partitions
-            .resize_with(self.keys.slots(), || Partition { rows: BTreeMap::new(), results: None });
+        self.partitions.resize_with(self.keys.slots(), || Partition { rows: BTreeMap::new(), results: None });
         Ok(slots)
     }
 }

@@ -89,7 +89,12 @@ fn texts(batch: &RecordBatch) -> Result<Vec<String>> {
 }
 
 /// The final table of a streaming query.
-async fn streamed(sql: &str, changes: &[(RowKind, Row)], mode: ChangelogMode, random: &mut Random) -> Result<Vec<String>> {
+async fn streamed(
+    sql: &str,
+    changes: &[(RowKind, Row)],
+    mode: ChangelogMode,
+    random: &mut Random,
+) -> Result<Vec<String>> {
     let ctx = SessionContext::new();
     datafusion_streaming::install(&ctx)?;
     let (table, sender) = ChangelogTable::new(schema(), mode, 1_000);
@@ -107,7 +112,8 @@ async fn streamed(sql: &str, changes: &[(RowKind, Row)], mode: ChangelogMode, ra
         rest = later;
     }
     drop(sender);
-    let batches: Vec<ChangelogBatch> = ctx.flink_sql(sql).await?.execute_changelog().await?.try_collect().await?;
+    let batches: Vec<ChangelogBatch> =
+        ctx.flink_sql(sql).await?.execute_changelog().await?.try_collect().await?;
     let mut table: BTreeMap<String, i64> = BTreeMap::new();
     for batch in &batches {
         for (number, text) in texts(batch.batch())?.into_iter().enumerate() {

@@ -16,6 +16,7 @@ use datafusion_streaming_physical_plan::operators::over::{OverCall, OverFrame, O
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 use datafusion_streaming_udfs::aggregate::{flink_aggregates, streaming_aggregate_of};
 
+use super::PlanContext;
 use super::appended::{Appended, traits_of, with_upsert_key};
 use super::rank::{window_function, window_functions};
 use super::sort_limit::without_sort;
@@ -23,6 +24,7 @@ use super::sort_limit::without_sort;
 /// Plans window functions; `None` for any other plan. `input` makes the plan below streaming.
 pub(super) fn plan_over(
     plan: &Arc<dyn ExecutionPlan>,
+    context: &PlanContext,
     input: impl Fn(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some((functions, below)) = window_functions(plan) else { return Ok(None) };
@@ -83,7 +85,7 @@ pub(super) fn plan_over(
         let node = ValueOverNode::new(keys, sort, has_peers, calls, input.schema(), schema, traits);
         return StreamExec::plan(node, vec![input]).map(Some);
     };
-    let node = OverNode::new(keys, (time, kind), frame, calls, input.schema(), schema);
+    let node = OverNode::new(keys, (time, kind), frame, calls, input.schema(), schema, context.state_ttl());
     StreamExec::plan(node, vec![input]).map(Some)
 }
 

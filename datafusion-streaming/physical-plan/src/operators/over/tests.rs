@@ -9,7 +9,7 @@ use datafusion_streaming_udfs::aggregate::Sum;
 use super::{OverCall, OverFrame, OverNode, ValueOverNode};
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::operators::aggregate::AggregateCall;
-use crate::operators::testing::{changes, lines_of, watermark};
+use crate::operators::testing::{changes, drain, lines_of, watermark};
 use crate::runtime::{Driver, Operator, StreamElement, StreamTraits, TimeAttributeKind};
 
 fn input() -> SchemaRef {
@@ -53,13 +53,15 @@ fn sum() -> OverCall {
 fn schema(calls: usize) -> SchemaRef {
     let result = |call| Field::new(format!("r{call}"), DataType::Int64, true);
     Arc::new(Schema::new(
-        std::iter::once(Field::new("v", DataType::Int64, true)).chain((0..calls).map(result)).collect::<Vec<_>>(),
+        std::iter::once(Field::new("v", DataType::Int64, true))
+            .chain((0..calls).map(result))
+            .collect::<Vec<_>>(),
     ))
 }
 
 fn node(frame: OverFrame, calls: Vec<OverCall>) -> OverNode {
     let schema = schema(calls.len());
-    OverNode::new(vec![1], (2, TimeAttributeKind::Rowtime), frame, calls, input(), schema)
+    OverNode::new(vec![1], (2, TimeAttributeKind::Rowtime), frame, calls, input(), schema, 0)
 }
 
 fn released() -> Result<[StreamElement; 4]> {
@@ -100,7 +102,9 @@ fn ranks_and_lag_know_peers() -> Result<()> {
 
 #[test]
 fn a_snapshot_restores_frames_and_what_waits() -> Result<()> {
-    for frame in [OverFrame::UnboundedRows, OverFrame::UnboundedRange, OverFrame::Rows(1), OverFrame::Range(10)] {
+    for frame in
+        [OverFrame::UnboundedRows, OverFrame::UnboundedRange, OverFrame::Rows(1), OverFrame::Range(10)]
+    {
         let node = node(frame, vec![sum()]);
         let whole = lines_of(node.operator()?, released()?)?;
         let mut first = Driver::detached(Box::new(node.operator()?), 1, 100)?;
@@ -119,16 +123,34 @@ fn a_snapshot_restores_frames_and_what_waits() -> Result<()> {
 }
 
 #[test]
+fn a_key_without_rows_is_forgotten_after_its_time_to_live() -> Result<()> {
+    let (frame, schema) = (OverFrame::UnboundedRows, schema(1));
+    let time = (2, TimeAttributeKind::Rowtime);
+    let node = OverNode::new(vec![1], time, frame, vec![sum()], input(), schema, 100);
+    let mut driver = Driver::detached(Box::new(node.operator()?), 1, 100)?;
+    driver.input(0, rows(&[(1, 0, 10), (2, 1, 30)])?, 1_000)?;
+    driver.input(0, watermark(20), 1_000)?;
+    driver.fire_timer(1_100)?;
+    driver.input(0, rows(&[(4, 0, 40), (8, 1, 40)])?, 1_100)?;
+    driver.input(0, watermark(50), 1_100)?;
+    let mut lines = vec![];
+    drain(&mut driver, &mut lines)?;
+    lines.retain(|line| !line.starts_with("watermark"));
+    assert_eq!(lines, ["+I 1 1", "+I 2 2", "+I 4 4", "+I 8 10"], "key 1 had a row waiting");
+    Ok(())
+}
+
+#[test]
 fn by_a_value_rows_change_those_behind_them() -> Result<()> {
     let sort = (0, SortOptions::default());
-    let node = ValueOverNode::new(vec![], sort, true, vec![sum()], input(), schema(1), &StreamTraits::default());
+    let node =
+        ValueOverNode::new(vec![], sort, true, vec![sum()], input(), schema(1), &StreamTraits::default());
     let (insert, delete) = (RowKind::Insert, RowKind::Delete);
     let kinds = vec![insert, insert, insert, delete, delete];
     let changes = kinded(&[(1, 0, 0), (5, 0, 0), (3, 0, 0), (1, 0, 0), (9, 0, 0)], kinds)?;
     let lines = lines_of(node.operator()?, [changes])?;
-    let expected = [
-        "+I 1 1", "+I 5 6", "+I 3 4", "-U 5 6", "+U 5 9", "-D 1 1", "-U 3 4", "+U 3 3", "-U 5 9", "+U 5 8",
-    ];
+    let expected =
+        ["+I 1 1", "+I 5 6", "+I 3 4", "-U 5 6", "+U 5 9", "-D 1 1", "-U 3 4", "+U 3 3", "-U 5 9", "+U 5 8"];
     assert_eq!(lines, expected, "the retraction of 9, which is not there, is ignored");
     Ok(())
 }

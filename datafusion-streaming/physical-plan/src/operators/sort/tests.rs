@@ -34,8 +34,10 @@ fn what_was_sent_decides_what_is_late() -> Result<()> {
         rows(&[(4, 10), (5, 20), (6, 50)])?,
         watermark(60),
     ];
-    let lines: Vec<String> =
-        lines_of(node.operator()?, elements)?.into_iter().map(|line| line.chars().take(4).collect()).collect();
+    let lines: Vec<String> = lines_of(node.operator()?, elements)?
+        .into_iter()
+        .map(|line| line.chars().take(4).collect())
+        .collect();
     assert_eq!(lines, ["+I 2", "+I 3", "wate", "+I 5", "+I 1", "+I 6", "wate"], "4 is late, 5 is not");
     Ok(())
 }

@@ -48,7 +48,8 @@ fn changelog() -> StreamTraits {
 fn rows(lines: &[&str]) -> Result<StreamElement> {
     let fields: Vec<Vec<&str>> = lines.iter().map(|line| line.split(' ').collect()).collect();
     let keys: ArrayRef = Arc::new(StringArray::from_iter_values(fields.iter().map(|row| row[1])));
-    let values: ArrayRef = Arc::new(fields.iter().map(|row| row[2].parse::<i64>().ok()).collect::<Int64Array>());
+    let values: ArrayRef =
+        Arc::new(fields.iter().map(|row| row[2].parse::<i64>().ok()).collect::<Int64Array>());
     let kind = |row: &Vec<&str>| RowKind::ALL.into_iter().find(|kind| kind.short() == row[0]).unwrap();
     let batch = RecordBatch::try_new(input(), vec![keys, values])?;
     Ok(changes(ChangelogBatch::try_new(batch, fields.iter().map(kind).collect())?))
@@ -83,7 +84,8 @@ fn appends_push_rows_out() -> Result<()> {
 #[test]
 fn updates_swap_ranks() -> Result<()> {
     let with_rank = node(2, ranked(), &upserts(), 0);
-    let lines = lines_of(with_rank.operator()?, [rows(&["+I a 5", "+I b 4", "+U b 6", "+U c 3", "+U b 6"])?])?;
+    let lines =
+        lines_of(with_rank.operator()?, [rows(&["+I a 5", "+I b 4", "+U b 6", "+U c 3", "+U b 6"])?])?;
     assert_eq!(
         lines,
         ["+I a 5 1", "+I b 4 2", "-U a 5 1", "-U b 4 2", "+U b 6 1", "+U a 5 2", "-U b 6 1", "+U b 6 1"]

@@ -52,7 +52,7 @@ pub(crate) fn recognise(
     if let Some(planned) = plan_rank(&plan, context, input)? {
         return Ok(planned);
     }
-    if let Some(planned) = plan_over(&plan, input)? {
+    if let Some(planned) = plan_over(&plan, context, input)? {
         return Ok(planned);
     }
     if let Some(planned) = plan_sort_limit(&plan, context, input)? {

@@ -131,6 +131,97 @@ fn rescale_magnitude(value: u128, shift: i32) -> Option<u128> {
     }
 }
 
+/// A decimal number: an integer and by how many digits its point stands to the left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unscaled {
+    /// The integer, of at most 38 digits.
+    pub value: i128,
+    /// The digits behind the point.
+    pub scale: u32,
+}
+
+impl Unscaled {
+    /// A decimal of Arrow's; Flink has no negative scales.
+    pub fn new(value: i128, scale: i8) -> Self {
+        Self { value, scale: u32::from(scale.unsigned_abs()) }
+    }
+
+    /// The integer with more digits behind the point, in 128 bits.
+    fn narrow(self, scale: u32) -> Option<i128> {
+        self.value.checked_mul(i128::try_from(power(scale - self.scale)?).ok()?)
+    }
+
+    /// The integer with more digits behind the point, in 256 bits.
+    fn wide(self, scale: u32) -> Option<i256> {
+        i256::from_i128(self.value).checked_mul(to_wide(power(scale - self.scale)?)?)
+    }
+}
+
+/// The sum with so many digits behind the point, rounded half up. `None` beyond 128 bits.
+pub fn add(left: Unscaled, right: Unscaled, scale: i32) -> Option<i128> {
+    let exact = left.scale.max(right.scale);
+    let narrow = || left.narrow(exact)?.checked_add(right.narrow(exact)?);
+    let wide = || left.wide(exact)?.checked_add(right.wide(exact)?);
+    narrow().map_or_else(|| rescale_wide(wide()?, exact, scale), |sum| rescale(sum, exact, scale))
+}
+
+/// The difference with so many digits behind the point, rounded half up. `None` beyond 128 bits.
+pub fn subtract(left: Unscaled, right: Unscaled, scale: i32) -> Option<i128> {
+    add(left, Unscaled { value: -right.value, ..right }, scale)
+}
+
+/// The product with so many digits behind the point, rounded half up. `None` beyond 128 bits.
+pub fn multiply(left: Unscaled, right: Unscaled, scale: i32) -> Option<i128> {
+    let exact = left.scale + right.scale;
+    match left.value.checked_mul(right.value) {
+        Some(product) => rescale(product, exact, scale),
+        None => {
+            let product = i256::from_i128(left.value).checked_mul(i256::from_i128(right.value))?;
+            rescale_wide(product, exact, scale)
+        }
+    }
+}
+
+/// The remainder of the division to an integer, with the sign of the dividend. `None` where that
+/// integer has more than 38 digits, which Java refuses, or the divisor is zero.
+pub fn remainder(dividend: Unscaled, divisor: Unscaled, scale: i32) -> Option<i128> {
+    let exact = dividend.scale.max(divisor.scale);
+    if let (Some(dividend), Some(divisor)) = (dividend.narrow(exact), divisor.narrow(exact)) {
+        let quotient = dividend.checked_div(divisor)?;
+        return rescale(
+            dividend.checked_rem(divisor).filter(|_| fits(quotient, MAX_PRECISION))?,
+            exact,
+            scale,
+        );
+    }
+    let (dividend, divisor) = (dividend.wide(exact)?, divisor.wide(exact)?);
+    dividend.checked_div(divisor)?.to_i128().filter(|&quotient| fits(quotient, MAX_PRECISION))?;
+    rescale_wide(dividend.checked_rem(divisor)?, exact, scale)
+}
+
+/// An integer with `from` digits behind the point as one with `to`, rounded half up.
+fn rescale(value: i128, from: u32, to: i32) -> Option<i128> {
+    let magnitude = rescale_magnitude(value.unsigned_abs(), to - i32::try_from(from).ok()?)?;
+    let magnitude = i128::try_from(magnitude).ok()?;
+    Some(if value < 0 { -magnitude } else { magnitude })
+}
+
+/// [`rescale`] of 256 bits, to 128.
+fn rescale_wide(value: i256, from: u32, to: i32) -> Option<i128> {
+    let shift = to - i32::try_from(from).ok()?;
+    if shift >= 0 {
+        return value.to_i128().and_then(|value| rescale(value, 0, shift));
+    }
+    // ten to the shift has at most 76 digits: what two scales add up to
+    let exponent = shift.unsigned_abs();
+    let high = exponent.saturating_sub(u32::from(MAX_PRECISION));
+    let divisor = to_wide(power(exponent - high)?)?.checked_mul(to_wide(power(high)?)?)?;
+    let quotient = value.checked_div(divisor)?.to_i128()?;
+    let remainder = value.checked_rem(divisor)?.wrapping_abs();
+    let up = i128::from(remainder >= divisor.wrapping_sub(remainder));
+    quotient.checked_add(if value < i256::ZERO { -up } else { up })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,5 +275,35 @@ mod tests {
         assert_eq!(divide(1, most, 0), Some(0));
         assert_eq!(divide(1, most, 76), None);
         assert_eq!(divide(1, most, 75), Some(10_i128.pow(37)));
+    }
+
+    fn unscaled(value: i128, scale: i8) -> Unscaled {
+        Unscaled::new(value, scale)
+    }
+
+    #[test]
+    fn sums_and_products_are_rounded_half_up() {
+        assert_eq!(add(unscaled(125, 2), unscaled(25_000, 4), 4), Some(37_500));
+        assert_eq!(subtract(unscaled(125, 2), unscaled(25_000, 4), 4), Some(-12_500));
+        assert_eq!(add(unscaled(15, 1), unscaled(0, 1), 0), Some(2));
+        assert_eq!(add(unscaled(-15, 1), unscaled(0, 1), 0), Some(-2));
+        assert_eq!(multiply(unscaled(125, 2), unscaled(125, 2), 4), Some(15_625));
+        let most = 10_i128.pow(38) - 1;
+        // 0.99… of 38 digits squared, and added
+        assert_eq!(multiply(unscaled(most, 38), unscaled(most, 38), 37), Some(10_i128.pow(37)));
+        assert_eq!(add(unscaled(most, 38), unscaled(most, 38), 37), Some(2 * 10_i128.pow(37)));
+        assert_eq!(subtract(unscaled(most, 38), unscaled(1, 0), 27), Some(0));
+        assert_eq!(multiply(unscaled(-most, 0), unscaled(most, 0), 0), None);
+        assert_eq!(add(unscaled(most, 0), unscaled(most, 38), 6), None);
+    }
+
+    #[test]
+    fn remainders_have_the_sign_of_the_dividend() {
+        assert_eq!(remainder(unscaled(-125, 2), unscaled(3_333, 4), 4), Some(-2_501));
+        assert_eq!(remainder(unscaled(10_i128.pow(38) - 1, 0), unscaled(70, 1), 1), Some(10));
+        // the divisor needs 256 bits to have as many digits behind the point as the dividend
+        assert_eq!(remainder(unscaled(5, 1), unscaled(10_i128.pow(37), 0), 1), Some(5));
+        assert_eq!(remainder(unscaled(10_i128.pow(37), 0), unscaled(3, 20), 20), None);
+        assert_eq!(remainder(unscaled(1, 0), unscaled(0, 0), 0), None);
     }
 }

@@ -4,10 +4,12 @@
 //!   implementation serves DataFusion's batch aggregation, the streaming aggregation with
 //!   retraction, and the windows.
 //! - [`scalar`]: Flink's scalar functions, one a file.
+//! - [`datetime`]: the calendar, zones and Java's patterns.
 //! - [`decimal`]: Flink's arithmetic on DECIMAL.
 //! - [`types`]: Flink's names of Arrow types.
 
 pub mod aggregate;
+pub mod datetime;
 pub mod decimal;
 pub mod scalar;
 pub mod types;

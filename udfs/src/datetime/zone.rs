@@ -1,0 +1,104 @@
+//! The session's time zone: instants to wall-clock times and back.
+
+use std::str::FromStr;
+
+use chrono::{DateTime, FixedOffset, LocalResult, NaiveDateTime, Offset, TimeDelta, TimeZone};
+use chrono_tz::Tz;
+use datafusion_common::{Result, plan_err};
+
+/// A time zone as `table.local-time-zone` names it: a region (`America/New_York`), `UTC`, or an
+/// offset (`GMT+08:00`, `+08:00`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LocalZone {
+    /// A region with its history of offsets.
+    Region(Tz),
+    /// A fixed offset.
+    Fixed(FixedOffset),
+}
+
+impl LocalZone {
+    /// UTC.
+    pub const UTC: LocalZone = LocalZone::Region(Tz::UTC);
+
+    /// The zone of this name; an error that shows the accepted forms.
+    pub fn parse(name: &str) -> Result<Self> {
+        if let Ok(region) = Tz::from_str(name) {
+            return Ok(LocalZone::Region(region));
+        }
+        let offset = ["GMT", "UTC", "UT"].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+        match FixedOffset::from_str(offset) {
+            Ok(offset) => Ok(LocalZone::Fixed(offset)),
+            Err(_) => plan_err!(
+                "'{name}' is not a time zone: use a region such as 'America/New_York', or an offset such as 'GMT+08:00'"
+            ),
+        }
+    }
+
+    /// The wall-clock time at an instant, both in milliseconds since the epoch.
+    pub fn to_local(self, instant: i64) -> i64 {
+        let Some(utc) = DateTime::from_timestamp_millis(instant) else { return instant };
+        let offset = match self {
+            LocalZone::Region(Tz::UTC) => return instant,
+            LocalZone::Region(region) => region.offset_from_utc_datetime(&utc.naive_utc()).fix(),
+            LocalZone::Fixed(offset) => offset,
+        };
+        instant + i64::from(offset.local_minus_utc()) * 1000
+    }
+
+    /// The instant of a wall-clock time, both in milliseconds since the epoch, as `java.time` has
+    /// it: a time that comes twice is the earlier one; one that a clock change leaves out is moved
+    /// on by the length of the gap.
+    pub fn to_instant(self, local: i64) -> i64 {
+        let offset = match self {
+            LocalZone::Region(Tz::UTC) => return local,
+            LocalZone::Fixed(offset) => offset,
+            LocalZone::Region(region) => match DateTime::from_timestamp_millis(local) {
+                None => return local,
+                Some(wall) => offset_of_wall(region, wall.naive_utc()),
+            },
+        };
+        local - i64::from(offset.local_minus_utc()) * 1000
+    }
+}
+
+fn offset_of_wall(region: Tz, wall: NaiveDateTime) -> FixedOffset {
+    match region.offset_from_local_datetime(&wall) {
+        LocalResult::Single(offset) | LocalResult::Ambiguous(offset, _) => offset.fix(),
+        // in a gap the offset from before it holds
+        LocalResult::None => region.offset_from_utc_datetime(&(wall - TimeDelta::days(1))).fix(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: i64 = 3_600_000;
+
+    fn wall(text: &str) -> i64 {
+        NaiveDateTime::from_str(text).unwrap().and_utc().timestamp_millis()
+    }
+
+    #[test]
+    fn daylight_saving_is_javas() -> Result<()> {
+        let new_york = LocalZone::parse("America/New_York")?;
+        let noon = wall("2024-07-01T12:00:00");
+        assert_eq!(new_york.to_local(noon), noon - 4 * HOUR);
+        assert_eq!(new_york.to_instant(noon - 4 * HOUR), noon);
+        // 02:30 does not exist on 10 March: it is 03:30 EDT
+        assert_eq!(new_york.to_instant(wall("2024-03-10T02:30:00")), wall("2024-03-10T07:30:00"));
+        // 01:30 comes twice on 3 November: the first is EDT
+        assert_eq!(new_york.to_instant(wall("2024-11-03T01:30:00")), wall("2024-11-03T05:30:00"));
+        Ok(())
+    }
+
+    #[test]
+    fn offsets_and_errors() -> Result<()> {
+        for name in ["GMT+05:30", "UTC+05:30", "+05:30"] {
+            assert_eq!(LocalZone::parse(name)?.to_local(0), 5 * HOUR + HOUR / 2);
+        }
+        assert_eq!(LocalZone::parse("UTC")?, LocalZone::UTC);
+        assert!(LocalZone::parse("Mars/Base").unwrap_err().to_string().contains("Mars/Base"));
+        Ok(())
+    }
+}

@@ -19,6 +19,7 @@ use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 
 use super::aggregate::{is_final, plan_aggregate};
+use super::join::plan_join;
 use super::source::native_source;
 use super::{PlanContext, is_streaming};
 
@@ -43,7 +44,7 @@ pub(crate) fn recognise(
         false => native_source(Arc::clone(child), context),
     };
     let children = children.map(child).collect::<Result<Vec<_>>>()?;
-    replace(plan, children)
+    replace(plan, children, context)
 }
 
 /// The streaming node for a native node whose inputs are streaming; a node that has none is left for
@@ -51,7 +52,11 @@ pub(crate) fn recognise(
 fn replace(
     plan: Arc<dyn ExecutionPlan>,
     mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    context: &PlanContext,
 ) -> Result<Arc<dyn ExecutionPlan>> {
+    if let Some(join) = plan_join(&plan, &inputs, context)? {
+        return Ok(join);
+    }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
         let predicate = Arc::clone(filter.predicate());
         let input = inputs.swap_remove(0);

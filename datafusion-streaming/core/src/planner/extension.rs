@@ -6,15 +6,16 @@ use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNode};
+use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use datafusion_streaming_physical_plan::config::StreamingOptions;
 use datafusion_streaming_physical_plan::operators::to_changelog::ToChangelogNode;
+use datafusion_streaming_physical_plan::operators::unnest::UnnestNode;
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 
-use super::{ToChangelog, WindowTvf};
+use super::{ToChangelog, Unnest, WindowTvf};
 
 /// Plans the logical nodes of this crate. [`install`](crate::install) puts it in place; a session
 /// with a query planner of its own can add it there instead.
@@ -25,12 +26,12 @@ pub struct StreamingExtensionPlanner;
 impl ExtensionPlanner for StreamingExtensionPlanner {
     async fn plan_extension(
         &self,
-        _planner: &dyn PhysicalPlanner,
+        planner: &dyn PhysicalPlanner,
         node: &dyn UserDefinedLogicalNode,
         logical_inputs: &[&LogicalPlan],
         physical_inputs: &[Arc<dyn ExecutionPlan>],
         session: &dyn Session,
-        _context: &PhysicalPlanningContext,
+        context: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let ([logical], [physical]) = (logical_inputs, physical_inputs) else { return Ok(None) };
         if let Some(window) = node.as_any().downcast_ref::<WindowTvf>() {
@@ -43,6 +44,22 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
             let time = logical.schema().index_of_column(time)?;
             let zone = StreamingOptions::of(session.config_options()).zone()?;
             let node = WindowTvfNode::try_new(time, window.assigner(), zone, &physical.schema())?;
+            return StreamExec::plan(node, vec![Arc::clone(physical)]).map(Some);
+        }
+        if let Some(unnest) = node.as_any().downcast_ref::<Unnest>() {
+            let collection =
+                planner.create_physical_expr(unnest.collection(), logical.schema(), session, context)?;
+            let schema = Arc::clone(UserDefinedLogicalNodeCore::schema(unnest).inner());
+            let condition = unnest.condition().map(|condition| {
+                planner.create_physical_expr(
+                    condition,
+                    UserDefinedLogicalNodeCore::schema(unnest),
+                    session,
+                    context,
+                )
+            });
+            let node = UnnestNode::new(collection, unnest.ordinality(), schema);
+            let node = if unnest.is_outer() { node.outer(condition.transpose()?) } else { node };
             return StreamExec::plan(node, vec![Arc::clone(physical)]).map(Some);
         }
         if node.as_any().is::<ToChangelog>() {

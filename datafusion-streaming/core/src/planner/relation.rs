@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::IntervalMonthDayNano;
+use arrow::datatypes::{DataType, IntervalMonthDayNano};
 use datafusion::catalog::CatalogProviderList;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_datafusion_err, plan_err};
 use datafusion::datasource::provider_as_source;
@@ -10,16 +10,16 @@ use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{Expr, Extension, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, ExprSchemable, Extension, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::sqlparser::ast::{
-    Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName,
+    Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName, TableAlias,
     TableFactor,
 };
 use datafusion_streaming_physical_plan::time::WindowAssigner;
 use futures::FutureExt;
 
-use super::{ToChangelog, WindowTvf};
+use super::{ToChangelog, UnnestSource, WindowTvf};
 use crate::sql::{TableArgument, descriptor_columns};
 
 /// Plans `TUMBLE(…)`, `HOP(…)`, `CUMULATE(…)` and `TO_CHANGELOG(…)` in FROM, for both doors. Refuses
@@ -108,6 +108,30 @@ impl StreamingRelationPlanner {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
+    /// UNNEST of a collection; `None` for what DataFusion plans itself: constant arrays of values.
+    fn unnest(
+        &self,
+        collections: &[SqlExpr],
+        alias: Option<&TableAlias>,
+        with_ordinality: bool,
+        cx: &mut dyn RelationPlannerContext,
+    ) -> Result<Option<PlannedRelation>> {
+        let [collection] = collections else { return Ok(None) };
+        let collection = cx.sql_to_expr(collection.clone(), &DFSchema::empty())?;
+        if !collection.contains_outer() && !with_ordinality {
+            match collection.get_type(&DFSchema::empty())? {
+                DataType::List(element) if !element.data_type().is_nested() => return Ok(None),
+                _ => {}
+            }
+        }
+        let names: Vec<_> =
+            alias.iter().flat_map(|alias| &alias.columns).map(|column| cx.normalize_ident(column.name.clone())).collect();
+        let source = UnnestSource::try_new(collection, with_ordinality, &names)?;
+        let plan = LogicalPlan::Extension(Extension { node: Arc::new(source) });
+        let alias = alias.map(|alias| TableAlias { columns: vec![], ..alias.clone() });
+        Ok(Some(PlannedRelation::new(plan, alias)))
+    }
+
     fn to_changelog(
         &self,
         arguments: Arguments<'_>,
@@ -126,6 +150,12 @@ impl RelationPlanner for StreamingRelationPlanner {
         cx: &mut dyn RelationPlannerContext,
     ) -> Result<RelationPlanning> {
         let (name, args, alias) = match &relation {
+            TableFactor::UNNEST { array_exprs, alias, with_offset: false, with_ordinality, .. } => {
+                return Ok(match self.unnest(array_exprs, alias.as_ref(), *with_ordinality, cx)? {
+                    Some(planned) => RelationPlanning::Planned(Box::new(planned)),
+                    None => RelationPlanning::Original(Box::new(relation)),
+                });
+            }
             TableFactor::Table { version: Some(version), name, .. } => {
                 return plan_err!("{name} {version}: temporal tables can only be read in a temporal join");
             }

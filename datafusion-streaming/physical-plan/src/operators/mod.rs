@@ -5,10 +5,12 @@
 //! | [`calc`] | projection and filter |
 //! | [`exchange`] | rows to the partition of their key |
 //! | [`union`] | UNION ALL |
+//! | [`unnest`] | UNNEST: rows with the elements of their collections |
 //! | [`watermark_assigner`] | watermarks from a rowtime column |
 //! | [`window_tvf`] | TUMBLE, HOP, CUMULATE: rows to windows |
 //! | [`group_aggregate`] | GROUP BY with a per-record changelog |
 //! | [`window_aggregate`] | GROUP BY window_start, window_end |
+//! | [`join`] | joins |
 //! | [`to_changelog`] | the row kind as a column |
 //! | [`final_table`] | a changelog as the table that it ends with |
 //! | [`source`] | DataFusion plans as insert-only sources |
@@ -18,9 +20,11 @@ pub mod calc;
 pub mod exchange;
 pub mod final_table;
 pub mod group_aggregate;
+pub mod join;
 pub mod source;
 pub mod to_changelog;
 pub mod union;
+pub mod unnest;
 pub mod watermark_assigner;
 pub mod window_aggregate;
 pub mod window_tvf;

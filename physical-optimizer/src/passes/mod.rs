@@ -8,6 +8,7 @@ pub(crate) mod position;
 pub(crate) mod recognise;
 pub(crate) mod root;
 mod source;
+mod temporal;
 
 use std::sync::Arc;
 

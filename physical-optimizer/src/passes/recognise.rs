@@ -21,6 +21,7 @@ use datafusion_streaming_physical_plan::runtime::StreamExec;
 use super::aggregate::{is_final, plan_aggregate};
 use super::join::plan_join;
 use super::source::native_source;
+use super::temporal::plan_temporal_join;
 use super::{PlanContext, is_streaming};
 
 /// The streaming form of a plan that reads a streaming table.
@@ -55,6 +56,9 @@ fn replace(
     context: &PlanContext,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     if let Some(join) = plan_join(&plan, &inputs, context)? {
+        return Ok(join);
+    }
+    if let Some(join) = plan_temporal_join(&plan, &inputs)? {
         return Ok(join);
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {

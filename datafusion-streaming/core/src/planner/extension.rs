@@ -4,18 +4,21 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::Session;
-use datafusion::common::{Result, plan_err};
+use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use datafusion_streaming_physical_plan::config::StreamingOptions;
+use datafusion_streaming_physical_plan::operators::join::temporal::TemporalJoinNode;
+use datafusion_streaming_physical_plan::operators::join::{LEFT, RIGHT, Residual};
 use datafusion_streaming_physical_plan::operators::to_changelog::ToChangelogNode;
 use datafusion_streaming_physical_plan::operators::unnest::UnnestNode;
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 
-use super::{ToChangelog, Unnest, WindowTvf};
+use super::{TemporalJoin, ToChangelog, Unnest, WindowTvf};
 
 /// Plans the logical nodes of this crate. [`install`](crate::install) puts it in place; a session
 /// with a query planner of its own can add it there instead.
@@ -33,6 +36,16 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
         session: &dyn Session,
         context: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if let Some(join) = node.as_any().downcast_ref::<TemporalJoin>() {
+            let ([left, right], [left_plan, right_plan]) = (logical_inputs, physical_inputs) else {
+                return plan_err!("a temporal join has two inputs");
+            };
+            let create = |expr: &Expr, schema: &DFSchema| {
+                planner.create_physical_expr(expr, schema, session, context)
+            };
+            let node = temporal_join(join, [left, right], create)?;
+            return StreamExec::plan(node, vec![Arc::clone(left_plan), Arc::clone(right_plan)]).map(Some);
+        }
         let ([logical], [physical]) = (logical_inputs, physical_inputs) else { return Ok(None) };
         if let Some(window) = node.as_any().downcast_ref::<WindowTvf>() {
             let Expr::Column(time) = window.time() else {
@@ -68,4 +81,30 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
         }
         Ok(None)
     }
+}
+
+fn temporal_join(
+    join: &TemporalJoin,
+    [left, right]: [&LogicalPlan; 2],
+    create: impl Fn(&Expr, &DFSchema) -> Result<Arc<dyn PhysicalExpr>>,
+) -> Result<TemporalJoinNode> {
+    let place = |side: &LogicalPlan, expr: &Expr| match expr {
+        Expr::Column(column) => side.schema().index_of_column(column),
+        other => plan_err!("FOR SYSTEM_TIME AS OF takes columns, not {other}"),
+    };
+    let time = place(left, join.time())?;
+    let keys = [
+        join.on().iter().map(|(key, _)| place(left, key)).collect::<Result<Vec<_>>>()?,
+        join.on().iter().map(|(_, key)| place(right, key)).collect::<Result<Vec<_>>>()?,
+    ];
+    let both = left.schema().join(right.schema())?;
+    let residual = join.filter().map(|filter| -> Result<Residual> {
+        let width = left.schema().fields().len();
+        let columns = (0..both.fields().len())
+            .map(|column| if column < width { (LEFT, column) } else { (RIGHT, column - width) });
+        Ok(Residual::new(create(filter, &both)?, columns.collect(), Arc::clone(both.inner())))
+    });
+    let inputs = [left, right].map(|side| Arc::clone(side.schema().inner()));
+    let schema = Arc::clone(UserDefinedLogicalNodeCore::schema(join).inner());
+    TemporalJoinNode::try_new(join.join_type(), keys, time, residual.transpose()?, inputs, schema)
 }

@@ -7,15 +7,17 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DFSchemaRef, JoinType, Result, plan_err};
 use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    EmptyRelation, Expr, Extension, Filter, Join, LogicalPlan, SubqueryAlias, UserDefinedLogicalNodeCore, lit,
+    BinaryExpr, EmptyRelation, Expr, Extension, Filter, Join, LogicalPlan, Operator, SubqueryAlias, UserDefinedLogicalNodeCore, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 
-use super::{Unnest, UnnestSource};
+use super::{TemporalJoin, Unnest, UnnestSource, VersionedTable};
 
-/// Makes [`Unnest`]s of joins with [`UnnestSource`]s.
+/// Makes [`Unnest`]s of joins with [`UnnestSource`]s, and [`TemporalJoin`]s of those with
+/// [`VersionedTable`]s.
 #[derive(Debug, Default)]
 pub struct LateralRule;
 
@@ -31,10 +33,15 @@ impl AnalyzerRule for LateralRule {
 
 fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     match plan {
-        LogicalPlan::Join(join) => match source_of(&join.right) {
-            Some(source) => unnest_join(&join, &source).map(Transformed::yes),
-            None => Ok(Transformed::no(LogicalPlan::Join(join))),
-        },
+        LogicalPlan::Join(join) => {
+            if let Some(source) = lateral::<UnnestSource>(&join.right) {
+                return unnest_join(&join, &source).map(Transformed::yes);
+            }
+            match lateral::<VersionedTable>(&join.right) {
+                Some(table) => temporal_join(&join, &table).map(Transformed::yes),
+                None => Ok(Transformed::no(LogicalPlan::Join(join))),
+            }
+        }
         LogicalPlan::Extension(extension) => {
             let source = extension.node.as_any().downcast_ref::<UnnestSource>();
             match source.filter(|source| !source.collection().contains_outer()) {
@@ -46,11 +53,11 @@ fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
 }
 
-/// The UNNEST that a lateral subquery consists of.
-fn source_of(plan: &LogicalPlan) -> Option<UnnestSource> {
+/// The node that a lateral subquery consists of.
+fn lateral<T: Clone + 'static>(plan: &LogicalPlan) -> Option<T> {
     match plan {
-        LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) => source_of(input),
-        LogicalPlan::Subquery(subquery) => source_of(&subquery.subquery),
+        LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) => lateral(input),
+        LogicalPlan::Subquery(subquery) => lateral(&subquery.subquery),
         LogicalPlan::Extension(extension) => extension.node.as_any().downcast_ref().cloned(),
         _ => None,
     }
@@ -86,6 +93,43 @@ fn unnest_join(join: &Join, source: &UnnestSource) -> Result<LogicalPlan> {
         }
         other => plan_err!("a {other} JOIN with UNNEST is not possible: use CROSS JOIN or LEFT JOIN"),
     }
+}
+
+fn temporal_join(join: &Join, table: &VersionedTable) -> Result<LogicalPlan> {
+    let time = own_columns(table.time().clone())?;
+    let left = join.left.as_ref().clone();
+    let right = match join.right.as_ref() {
+        LogicalPlan::SubqueryAlias(alias) => {
+            let input = Arc::new(table.input().clone());
+            LogicalPlan::SubqueryAlias(SubqueryAlias::try_new(input, alias.alias.clone())?)
+        }
+        _ => table.input().clone(),
+    };
+    let (mut on, mut filters) = (vec![], vec![]);
+    let is_of = |side: &LogicalPlan, expr: &Expr| match expr {
+        Expr::Column(column) => side.schema().has_column(column),
+        _ => false,
+    };
+    for condition in condition_of(join)?.iter().flat_map(|condition| split_conjunction(condition)) {
+        match condition {
+            Expr::BinaryExpr(BinaryExpr { left: a, op: Operator::Eq, right: b }) => {
+                if is_of(&left, a) && is_of(&right, b) {
+                    on.push((a.as_ref().clone(), b.as_ref().clone()));
+                    continue;
+                }
+                if is_of(&right, a) && is_of(&left, b) {
+                    on.push((b.as_ref().clone(), a.as_ref().clone()));
+                    continue;
+                }
+                filters.push(condition.clone());
+            }
+            condition => filters.push(condition.clone()),
+        }
+    }
+    let filter = filters.into_iter().reduce(Expr::and);
+    let schema = Arc::clone(&join.schema);
+    let node = TemporalJoin::new((left, right), join.join_type, time, on, filter, schema);
+    Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
 }
 
 /// References to the outer query's columns are to the left side's.

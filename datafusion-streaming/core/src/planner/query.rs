@@ -14,7 +14,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use datafusion_streaming_physical_plan::config::{RootMode, StreamingOptions};
 
-use super::{StreamingExtensionPlanner, ToChangelog, Unnest, WindowTvf};
+use super::{StreamingExtensionPlanner, TemporalJoin, ToChangelog, Unnest, WindowTvf};
 
 /// Plans queries with nodes of this crate, and leaves all others to the planner that the session
 /// had before.
@@ -61,7 +61,10 @@ fn has_streaming_nodes(plan: &LogicalPlan) -> Result<bool> {
     plan.apply(|node| {
         if let LogicalPlan::Extension(extension) = node {
             let node = extension.node.as_any();
-            found |= node.is::<WindowTvf>() || node.is::<ToChangelog>() || node.is::<Unnest>();
+            found |= node.is::<WindowTvf>()
+                || node.is::<ToChangelog>()
+                || node.is::<Unnest>()
+                || node.is::<TemporalJoin>();
         }
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;

@@ -11,15 +11,18 @@ use datafusion::logical_expr::planner::{
 };
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, ExprSchemable, Extension, LogicalPlan, LogicalPlanBuilder};
+use datafusion::functions::core::expr_ext::FieldAccessor;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::sqlparser::ast::{
     Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName, TableAlias,
     TableFactor,
 };
+use datafusion_streaming_physical_plan::config::{RuntimeMode, StreamingOptions};
 use datafusion_streaming_physical_plan::time::WindowAssigner;
 use futures::FutureExt;
 
-use super::{ToChangelog, UnnestSource, WindowTvf};
+use super::{ToChangelog, UnnestSource, VersionedTable, WindowTvf};
+use crate::sql::rewrite::AS_OF;
 use crate::sql::{TableArgument, descriptor_columns};
 
 /// Plans `TUMBLE(…)`, `HOP(…)`, `CUMULATE(…)` and `TO_CHANGELOG(…)` in FROM, for both doors. Refuses
@@ -108,6 +111,22 @@ impl StreamingRelationPlanner {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
+    /// A table at a time that the row to the left has: see `sql::rewrite::table_functions`.
+    fn versioned_table(
+        &self,
+        arguments: &Arguments<'_>,
+        cx: &mut dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
+        let time = arguments.get("time", 0)?;
+        let expr = cx.sql_to_expr(time.clone(), &DFSchema::empty())?;
+        if !matches!(expr, Expr::OuterReferenceColumn(..)) {
+            return plan_err!("FOR SYSTEM_TIME AS OF takes the time attribute of the left table, not {time}");
+        }
+        let table = self.table(arguments.get("table", 1)?, cx)?;
+        let node = VersionedTable::new(table, expr);
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
+    }
+
     /// UNNEST of a collection; `None` for what DataFusion plans itself: constant arrays of values.
     fn unnest(
         &self,
@@ -117,8 +136,10 @@ impl StreamingRelationPlanner {
         cx: &mut dyn RelationPlannerContext,
     ) -> Result<Option<PlannedRelation>> {
         let [collection] = collections else { return Ok(None) };
-        let collection = cx.sql_to_expr(collection.clone(), &DFSchema::empty())?;
-        if !collection.contains_outer() && !with_ordinality {
+        let collection = collection_expr(collection, cx)?;
+        let streaming =
+            StreamingOptions::of(cx.context_provider().options()).runtime_mode == RuntimeMode::Streaming;
+        if !streaming && !collection.contains_outer() && !with_ordinality {
             match collection.get_type(&DFSchema::empty())? {
                 DataType::List(element) if !element.data_type().is_nested() => return Ok(None),
                 _ => {}
@@ -156,6 +177,10 @@ impl RelationPlanner for StreamingRelationPlanner {
                     None => RelationPlanning::Original(Box::new(relation)),
                 });
             }
+            TableFactor::Function { lateral: true, name, args, alias, .. } if is_as_of(name) => {
+                let plan = self.versioned_table(&Arguments::of("FOR SYSTEM_TIME AS OF", args)?, cx)?;
+                return Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))));
+            }
             TableFactor::Table { version: Some(version), name, .. } => {
                 return plan_err!("{name} {version}: temporal tables can only be read in a temporal join");
             }
@@ -181,6 +206,28 @@ impl RelationPlanner for StreamingRelationPlanner {
         };
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
     }
+}
+
+/// The collection of an UNNEST. A field of a row of the left table is taken by its name, which
+/// DataFusion does not do across queries.
+fn collection_expr(collection: &SqlExpr, cx: &mut dyn RelationPlannerContext) -> Result<Expr> {
+    let error = match cx.sql_expr_to_logical_expr(collection.clone(), &DFSchema::empty()) {
+        Ok(expr) => return Ok(expr),
+        Err(error) => error,
+    };
+    let SqlExpr::CompoundIdentifier(names) = collection else { return Err(error) };
+    for row in (1..names.len()).rev() {
+        let root = SqlExpr::CompoundIdentifier(names[..row].to_vec());
+        if let Ok(root) = cx.sql_expr_to_logical_expr(root, &DFSchema::empty()) {
+            let field = |row: Expr, name: &Ident| row.field(cx.normalize_ident(name.clone()));
+            return Ok(names[row..].iter().fold(root, field));
+        }
+    }
+    Err(error)
+}
+
+fn is_as_of(name: &ObjectName) -> bool {
+    matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(|name| name.value == AS_OF))
 }
 
 /// The window table functions.

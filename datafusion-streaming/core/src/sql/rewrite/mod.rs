@@ -21,6 +21,7 @@
 //! | `a[1].b` | `a[1].'b'` | DataFusion's form of it |
 //! | `FROM TABLE(f(…))` | `FROM f(…)` | one form for all table functions |
 //! | `FROM LATERAL TABLE(f(…))` | `FROM LATERAL f(…)` | |
+//! | `JOIN t FOR SYSTEM_TIME AS OF a.ts` | ``JOIN LATERAL `$as_of`(a.ts, (SELECT * FROM t))`` | the time is of the row to the left |
 //!
 //! Numbers that are no expressions stay as they are: those of LIMIT and OFFSET, positions in ORDER BY, bounds of
 //! window frames, and direct arguments of table functions. A number in GROUP BY is a constant, never a position.
@@ -49,6 +50,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use super::ast::{call, quoted, select_all, table, text};
 use super::tokens;
 use numbers::keep;
+pub(crate) use table_functions::AS_OF;
 
 /// Rewrites a query in place.
 ///

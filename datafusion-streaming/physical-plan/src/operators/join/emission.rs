@@ -10,6 +10,7 @@ use datafusion_common::Result;
 use super::side::{JoinSide, NONE};
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::runtime::Output;
+use crate::state::RowArena;
 
 /// A column of a join's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +76,7 @@ impl<'a> Emission<'a> {
         };
         let rows = (wants(self.port)).then(|| indices(&self.rows));
         let others = match wants(1 - self.port) {
-            true => decode(&self.others, other)?,
+            true => decode(&self.others, &other.rows)?,
             false => vec![],
         };
         let column = |column: &OutputColumn| -> Result<ArrayRef> {
@@ -106,13 +107,13 @@ fn indices(rows: &[u32]) -> UInt32Array {
     }
 }
 
-/// The columns of rows that a side keeps, NULLs for [`NONE`].
-fn decode(ids: &[u32], side: &JoinSide) -> Result<Vec<ArrayRef>> {
+/// The columns of rows of an arena, NULLs for [`NONE`].
+pub(super) fn decode(ids: &[u32], rows: &RowArena) -> Result<Vec<ArrayRef>> {
     if !ids.contains(&NONE) {
-        return side.rows.columns(ids);
+        return rows.columns(ids);
     }
     let known: Vec<u32> = ids.iter().copied().filter(|id| *id != NONE).collect();
-    let columns = side.rows.columns(&known)?;
+    let columns = rows.columns(&known)?;
     if known.is_empty() {
         return Ok(columns.iter().map(|column| new_null_array(column.data_type(), ids.len())).collect());
     }

@@ -3,12 +3,14 @@
 //! | operator | what it does |
 //! |---|---|
 //! | [`regular`] | joins of two changelogs, of all that has come on either side |
+//! | [`temporal`] | rows with the versions of a table at their time |
 
 mod candidates;
 mod emission;
 mod side;
 
 pub mod regular;
+pub mod temporal;
 
 use std::fmt;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema};
-use datafusion_common::{NullEquality, Result, internal_err, plan_err};
+use datafusion_common::{JoinType, NullEquality, Result, internal_err, plan_err};
 use datafusion_expr::Operator;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{Column, binary, is_null};
@@ -13,11 +13,13 @@ use datafusion_physical_plan::joins::{
 };
 use datafusion_streaming_physical_plan::changelog::ChangelogMode;
 use datafusion_streaming_physical_plan::operators::join::Residual;
+use datafusion_streaming_physical_plan::operators::join::interval::IntervalJoinNode;
 use datafusion_streaming_physical_plan::operators::join::regular::{JoinSpec, RegularJoinNode};
 use datafusion_streaming_physical_plan::operators::join::{LEFT, RIGHT};
-use datafusion_streaming_physical_plan::runtime::StreamExec;
+use datafusion_streaming_physical_plan::runtime::{StreamExec, StreamTraits};
 
 use super::PlanContext;
+use super::interval::interval_of;
 
 /// The streaming form of a join over streaming inputs; `None` for a plan that is no join.
 pub(super) fn plan_join(
@@ -26,12 +28,25 @@ pub(super) fn plan_join(
     context: &PlanContext,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(spec) = join_spec(plan, inputs)? else { return Ok(None) };
+    let is_outer_or_inner =
+        matches!(spec.join_type, JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full);
+    if is_outer_or_inner
+        && let [Some(left), Some(right)] = [&inputs[LEFT], &inputs[RIGHT]].map(stream_traits)
+        && let Some(interval) = interval_of(&spec, [left, right])?
+    {
+        let node = IntervalJoinNode::try_new(spec, interval)?;
+        return StreamExec::plan(node, inputs.to_vec()).map(Some);
+    }
     let mode = |input: &Arc<dyn ExecutionPlan>| {
-        input.downcast_ref::<StreamExec>().map_or(ChangelogMode::INSERT_ONLY, |stream| stream.traits().mode)
+        stream_traits(input).map_or(ChangelogMode::INSERT_ONLY, |traits| traits.mode)
     };
     let modes = [mode(&inputs[LEFT]), mode(&inputs[RIGHT])];
     let node = RegularJoinNode::try_new(spec, modes, [context.state_ttl(); 2])?;
     StreamExec::plan(node, inputs.to_vec()).map(Some)
+}
+
+fn stream_traits(input: &Arc<dyn ExecutionPlan>) -> Option<&StreamTraits> {
+    input.downcast_ref::<StreamExec>().map(StreamExec::traits)
 }
 
 /// What a native join does.
@@ -61,7 +76,7 @@ fn join_spec(
         let projection = join.projection().as_ref().map(|projection| projection.to_vec());
         (*join.join_type(), join.filter().map(Residual::of), projection)
     } else if plan.is::<CrossJoinExec>() {
-        (datafusion_common::JoinType::Inner, None, None)
+        (JoinType::Inner, None, None)
     } else if plan.is::<SymmetricHashJoinExec>() {
         return plan_err!("SymmetricHashJoinExec was planned before the streaming rule");
     } else {

@@ -3,6 +3,7 @@
 mod aggregate;
 pub(crate) mod changelog;
 pub(crate) mod exchange;
+mod interval;
 mod join;
 pub(crate) mod position;
 pub(crate) mod recognise;

@@ -11,14 +11,16 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use datafusion_streaming_physical_plan::config::StreamingOptions;
+use datafusion_streaming_physical_plan::operators::from_changelog::FromChangelogNode;
 use datafusion_streaming_physical_plan::operators::join::temporal::TemporalJoinNode;
 use datafusion_streaming_physical_plan::operators::join::{LEFT, RIGHT, Residual};
+use datafusion_streaming_physical_plan::operators::set_operation::SetOperationNode;
 use datafusion_streaming_physical_plan::operators::to_changelog::ToChangelogNode;
 use datafusion_streaming_physical_plan::operators::unnest::UnnestNode;
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 
-use super::{TemporalJoin, ToChangelog, Unnest, WindowTvf};
+use super::{CountingSetOperation, FromChangelog, TemporalJoin, ToChangelog, Unnest, WindowTvf};
 
 /// Plans the logical nodes of this crate. [`install`](crate::install) puts it in place; a session
 /// with a query planner of its own can add it there instead.
@@ -45,6 +47,11 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
             };
             let node = temporal_join(join, [left, right], create)?;
             return StreamExec::plan(node, vec![Arc::clone(left_plan), Arc::clone(right_plan)]).map(Some);
+        }
+        if let Some(set) = node.as_any().downcast_ref::<CountingSetOperation>() {
+            let schema = Arc::clone(UserDefinedLogicalNodeCore::schema(set).inner());
+            let node = SetOperationNode::new(set.operation(), schema);
+            return StreamExec::plan(node, physical_inputs.to_vec()).map(Some);
         }
         let ([logical], [physical]) = (logical_inputs, physical_inputs) else { return Ok(None) };
         if let Some(window) = node.as_any().downcast_ref::<WindowTvf>() {
@@ -75,8 +82,14 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
             let node = if unnest.is_outer() { node.outer(condition.transpose()?) } else { node };
             return StreamExec::plan(node, vec![Arc::clone(physical)]).map(Some);
         }
-        if node.as_any().is::<ToChangelog>() {
-            let node = ToChangelogNode::new(&physical.schema());
+        if let Some(changelog) = node.as_any().downcast_ref::<FromChangelog>() {
+            let codes = changelog.codes().to_vec();
+            let node = FromChangelogNode::try_new(changelog.op()?, codes, &physical.schema())?;
+            return StreamExec::plan(node, vec![Arc::clone(physical)]).map(Some);
+        }
+        if let Some(changelog) = node.as_any().downcast_ref::<ToChangelog>() {
+            let codes = changelog.codes().clone();
+            let node = ToChangelogNode::new(changelog.op(), codes, &physical.schema());
             return StreamExec::plan(node, vec![Arc::clone(physical)]).map(Some);
         }
         Ok(None)

@@ -14,7 +14,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use datafusion_streaming_physical_plan::config::{RootMode, StreamingOptions};
 
-use super::{StreamingExtensionPlanner, TemporalJoin, ToChangelog, Unnest, WindowTvf};
+use super::{CountingSetOperation, FromChangelog, StreamingExtensionPlanner, TemporalJoin, ToChangelog, Unnest, WindowTvf};
 
 /// Plans queries with nodes of this crate, and leaves all others to the planner that the session
 /// had before.
@@ -63,6 +63,8 @@ fn has_streaming_nodes(plan: &LogicalPlan) -> Result<bool> {
             let node = extension.node.as_any();
             found |= node.is::<WindowTvf>()
                 || node.is::<ToChangelog>()
+                || node.is::<CountingSetOperation>()
+                || node.is::<FromChangelog>()
                 || node.is::<Unnest>()
                 || node.is::<TemporalJoin>();
         }

@@ -12,15 +12,19 @@
 //! | [`window_aggregate`] | GROUP BY window_start, window_end |
 //! | [`join`] | joins |
 //! | [`to_changelog`] | the row kind as a column |
+//! | [`from_changelog`] | a column with row kinds as a changelog |
 //! | [`final_table`] | a changelog as the table that it ends with |
+//! | [`set_operation`] | INTERSECT ALL, EXCEPT ALL |
 //! | [`source`] | DataFusion plans as insert-only sources |
 
 pub mod aggregate;
 pub mod calc;
 pub mod exchange;
 pub mod final_table;
+pub mod from_changelog;
 pub mod group_aggregate;
 pub mod join;
+pub mod set_operation;
 pub mod source;
 pub mod to_changelog;
 pub mod union;

@@ -21,6 +21,7 @@
 //! | `a[1].b` | `a[1].'b'` | DataFusion's form of it |
 //! | `FROM TABLE(f(…))` | `FROM f(…)` | one form for all table functions |
 //! | `FROM LATERAL TABLE(f(…))` | `FROM LATERAL f(…)` | |
+//! | `a INTERSECT ALL b` | ``SELECT * FROM `$INTERSECT_ALL`((a), (b))`` | rows are counted |
 //! | `JOIN t FOR SYSTEM_TIME AS OF a.ts` | ``JOIN LATERAL `$as_of`(a.ts, (SELECT * FROM t))`` | the time is of the row to the left |
 //!
 //! Numbers that are no expressions stay as they are: those of LIMIT and OFFSET, positions in ORDER BY, bounds of
@@ -33,6 +34,7 @@ mod grouping;
 mod numbers;
 mod projection;
 mod rows;
+mod set_operations;
 mod table_functions;
 mod using;
 
@@ -50,6 +52,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use super::ast::{call, quoted, select_all, table, text};
 use super::tokens;
 use numbers::keep;
+pub(crate) use set_operations::{EXCEPT_ALL, INTERSECT_ALL};
 pub(crate) use table_functions::AS_OF;
 
 /// Rewrites a query in place.
@@ -100,6 +103,7 @@ impl VisitorMut for Rewriter {
         self.depth += 1;
         fetch_to_limit(query);
         prepare_operands(&mut query.body);
+        set_operations::count(&mut query.body);
         aliases::hide(query);
         keep_positions(query);
         ControlFlow::Continue(())

@@ -15,6 +15,9 @@ use crate::sql::subqueries::INPUT;
 /// that its planner sees the columns to the left.
 pub(crate) const AS_OF: &str = "$as_of";
 
+/// The mark of an UNNEST of Flink SQL, in a place that Flink's syntax has no use for.
+const FLINK: &str = "$flink";
+
 /// A call of a table function becomes `TableFactor::Table` with arguments, after LATERAL `TableFactor::Function`,
 /// and UNNEST `TableFactor::UNNEST`. The name of an unquoted function is in lower case, as DataFusion registers
 /// functions; names of arguments stay as written, since case matters in them.
@@ -88,7 +91,7 @@ fn call(
             alias,
             array_exprs,
             with_offset: false,
-            with_offset_alias: None,
+            with_offset_alias: Some(quoted(FLINK)),
             with_ordinality,
         };
     }

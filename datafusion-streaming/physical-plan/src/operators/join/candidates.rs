@@ -11,6 +11,18 @@ use crate::changelog::ChangelogBatch;
 /// So many pairs at once are looked at.
 const MAX_PAIRS: usize = 4096;
 
+/// A batch that is being joined.
+#[derive(Clone, Copy)]
+pub(super) struct IncomingBatch<'a> {
+    /// The input that it is of.
+    pub port: usize,
+    pub changes: &'a ChangelogBatch,
+    /// The slot of each row's key.
+    pub slots: &'a [u32],
+    /// Processing time.
+    pub now: i64,
+}
+
 /// The matches of consecutive rows of a batch: at least one row, and as many as have not many more
 /// than [`MAX_PAIRS`] together.
 pub(super) struct Matches {
@@ -23,23 +35,27 @@ pub(super) struct Matches {
 }
 
 impl Matches {
-    /// The matches of the rows from `first` on.
+    /// The matches of the rows from `first` on among the rows of their keys for which `accept`, given
+    /// the row and that of the other side, is true.
     pub(super) fn of(
         first: usize,
-        port: usize,
-        changes: &ChangelogBatch,
-        slots: &[u32],
+        incoming: &IncomingBatch<'_>,
         other: &JoinSide,
         residual: Option<&Residual>,
-        now: i64,
+        accept: impl Fn(usize, u32) -> bool,
     ) -> Result<Self> {
+        let IncomingBatch { port, changes, slots, now } = *incoming;
         let mut matches = Matches { first, ends: vec![], ids: vec![] };
-        for slot in &slots[first..] {
+        for (row, slot) in slots.iter().enumerate().skip(first) {
             if !matches.ends.is_empty() && matches.ids.len() >= MAX_PAIRS {
                 break;
             }
             if *slot != NONE {
-                other.for_each(*slot, now, |id| matches.ids.push(id));
+                other.for_each(*slot, now, |id| {
+                    if accept(row, id) {
+                        matches.ids.push(id);
+                    }
+                });
             }
             matches.ends.push(matches.ids.len());
         }

@@ -3,12 +3,14 @@
 //! | operator | what it does |
 //! |---|---|
 //! | [`regular`] | joins of two changelogs, of all that has come on either side |
+//! | [`interval`] | rows of two streams whose times are near each other |
 //! | [`temporal`] | rows with the versions of a table at their time |
 
 mod candidates;
 mod emission;
 mod side;
 
+pub mod interval;
 pub mod regular;
 pub mod temporal;
 
@@ -16,7 +18,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::{JoinSide, Result};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::joins::utils::{ColumnIndex, JoinFilter};
@@ -40,7 +42,7 @@ impl Residual {
     /// An expression over columns, each given as its input's port and its place there, that have the
     /// types in `schema`.
     pub fn new(expression: Arc<dyn PhysicalExpr>, columns: Vec<(usize, usize)>, schema: SchemaRef) -> Self {
-        Residual { expression, columns, schema }
+        Residual { expression, columns, schema: nullable(&schema) }
     }
 
     /// The condition of a DataFusion join.
@@ -52,7 +54,7 @@ impl Residual {
         Residual {
             expression: Arc::clone(filter.expression()),
             columns: filter.column_indices().iter().map(column).collect(),
-            schema: Arc::clone(filter.schema()),
+            schema: nullable(filter.schema()),
         }
     }
 
@@ -83,6 +85,12 @@ impl Residual {
         let pairs = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
         Ok(self.expression.evaluate(&pairs)?.into_array(rows)?.as_boolean().clone())
     }
+}
+
+/// The columns, that may all be NULL: those of a side without a match are, whatever they declare.
+fn nullable(schema: &SchemaRef) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }
 
 impl fmt::Display for Residual {

@@ -151,19 +151,19 @@ impl JoinSide {
         self.keys.iter().map(|key| Arc::clone(&columns[*key])).collect()
     }
 
-    /// Puts restored rows into the lists of their keys.
-    pub(super) fn link_restored(&mut self, keys: &mut JoinKeys) -> Result<()> {
-        if self.unlinked.is_empty() {
-            return Ok(());
-        }
+    /// Puts restored rows into the lists of their keys; returns their ids.
+    pub(super) fn link_restored(&mut self, keys: &mut JoinKeys) -> Result<Vec<u32>> {
         let ids = std::mem::take(&mut self.unlinked);
+        if ids.is_empty() {
+            return Ok(ids);
+        }
         let columns = self.rows.columns(&ids)?;
         let slots = keys.slots_of(&self.key_columns(&columns), ids.len())?;
         self.grow(keys.slots());
         for (id, slot) in ids.iter().zip(slots) {
             self.link(*id, slot);
         }
-        Ok(())
+        Ok(ids)
     }
 
     /// Makes room for key slots.
@@ -217,8 +217,8 @@ impl JoinSide {
         }
     }
 
-    /// Adds a row that `matches` rows of the other side match.
-    pub(super) fn add(&mut self, row: &[u8], slot: u32, matches: u32, now: i64) -> Result<()> {
+    /// Adds a row that `matches` rows of the other side match; returns its id.
+    pub(super) fn add(&mut self, row: &[u8], slot: u32, matches: u32, now: i64) -> Result<u32> {
         if self.options.retracting
             && let Some(id) = self.index.find(row, &self.rows)
         {
@@ -231,11 +231,11 @@ impl JoinSide {
             if self.options.ttl > 0 {
                 self.written[id as usize] = now;
             }
-            return Ok(());
+            return Ok(id);
         }
         let id = self.insert(row, 1, matches, now)?;
         self.link(id, slot);
-        Ok(())
+        Ok(id)
     }
 
     fn insert(&mut self, row: &[u8], count: u32, matches: u32, now: i64) -> Result<u32> {
@@ -290,7 +290,8 @@ impl JoinSide {
         !expired
     }
 
-    fn remove(&mut self, id: u32) {
+    /// Drops a row; returns the slot of its key.
+    pub(super) fn remove(&mut self, id: u32) -> u32 {
         let Link { next, previous, slot } = self.links[id as usize];
         self.links[previous as usize].next = next;
         self.links[next as usize].previous = previous;
@@ -301,14 +302,14 @@ impl JoinSide {
             self.index.remove(id, &self.rows);
         }
         self.rows.remove(id);
+        slot
     }
 
     /// Drops the rows whose time to live is over; adds the slots of their keys to `slots`.
     pub(super) fn sweep(&mut self, now: i64, slots: &mut Vec<u32>) {
         for id in self.rows.live() {
             if self.is_expired(id, now) {
-                slots.push(self.links[id as usize].slot);
-                self.remove(id);
+                slots.push(self.remove(id));
             }
         }
     }

@@ -4,7 +4,7 @@ use datafusion_common::Result;
 
 use super::{Form, RegularJoinNode};
 use crate::changelog::{ChangelogBatch, RowKind};
-use crate::operators::join::candidates::Matches;
+use crate::operators::join::candidates::{IncomingBatch, Matches};
 use crate::operators::join::emission::Emission;
 use crate::operators::join::side::{JoinKeys, JoinSide, NONE};
 use crate::operators::join::{LEFT, RIGHT};
@@ -75,10 +75,11 @@ impl Operator for RegularJoin {
 
         let encoded = this.rows.encode(columns)?;
         let mut emission = Emission::new(port, changes, &self.node.columns, &self.node.schema);
+        let batch = IncomingBatch { port, changes, slots: &slots, now };
         let mut first = 0;
         while first < slots.len() {
             let residual = self.node.residual.as_ref();
-            let matches = Matches::of(first, port, changes, &slots, other, residual, now)?;
+            let matches = Matches::of(first, &batch, other, residual, |_, _| true)?;
             for (row, ids) in matches.iter() {
                 let incoming = Incoming {
                     row: row as u32,
@@ -152,7 +153,8 @@ fn store(incoming: &Incoming<'_>, matches: u32, this: &mut JoinSide) -> Result<(
         this.retract(incoming.bytes, incoming.now);
         return Ok(());
     }
-    this.add(incoming.bytes, incoming.slot, matches, incoming.now)
+    this.add(incoming.bytes, incoming.slot, matches, incoming.now)?;
+    Ok(())
 }
 
 /// How many rows match, equal ones counted.

@@ -37,6 +37,8 @@ extensions_options! {
         /// How long a source may be silent before others stop waiting for its watermark, in
         /// milliseconds; 0: for ever.
         pub source_idle_timeout: u64, default = 0
+        /// Whether changelogs of tables with a primary key may repeat changes, and are normalised.
+        pub cdc_events_duplicate: bool, default = false
         /// What a client shows of a query: its `changelog` or the `table` at the end.
         pub result_mode: ResultMode, default = ResultMode::Changelog
         /// The folder that relative paths of filesystem tables start from; empty: the process's.

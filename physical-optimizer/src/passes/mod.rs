@@ -5,6 +5,7 @@ pub(crate) mod changelog;
 pub(crate) mod exchange;
 mod interval;
 mod join;
+mod normalize;
 pub(crate) mod position;
 pub(crate) mod recognise;
 pub(crate) mod root;

@@ -20,6 +20,7 @@ use datafusion_streaming_physical_plan::runtime::StreamExec;
 
 use super::aggregate::{is_final, plan_aggregate};
 use super::join::plan_join;
+use super::normalize;
 use super::source::native_source;
 use super::temporal::plan_temporal_join;
 use super::{PlanContext, is_streaming};
@@ -64,6 +65,11 @@ fn replace(
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
         let predicate = Arc::clone(filter.predicate());
         let input = inputs.swap_remove(0);
+        if filter.projection().is_none()
+            && let Some(normalized) = normalize::filtered(&predicate, &input)?
+        {
+            return Ok(normalized);
+        }
         let node = match filter.projection() {
             None => CalcNode::filter(predicate, input.schema()),
             Some(columns) => {

@@ -3,6 +3,7 @@
 //! | operator | what it does |
 //! |---|---|
 //! | [`calc`] | projection and filter |
+//! | [`changelog_normalize`] | upserts and repeated changes as a proper changelog |
 //! | [`exchange`] | rows to the partition of their key |
 //! | [`union`] | UNION ALL |
 //! | [`unnest`] | UNNEST: rows with the elements of their collections |
@@ -19,6 +20,7 @@
 
 pub mod aggregate;
 pub mod calc;
+pub mod changelog_normalize;
 pub mod exchange;
 pub mod final_table;
 pub mod from_changelog;

@@ -70,6 +70,7 @@ fn calls() -> Vec<AggregateCall> {
         filter: None,
         distinct: false,
         ignore_nulls: false,
+        appends_only: false,
         return_type: DataType::Int64,
         display: display.to_string(),
     };

@@ -17,7 +17,7 @@ use crate::passes::{PlanContext, changelog, exchange, is_streaming, position, re
 ///    known of its output (changelog mode, upsert keys, time attributes);
 /// 2. *root*: what the query yields must be readable as it is asked for;
 /// 3. *changelog*: top down, nodes whose consumers do not need `-U` rows stop making them;
-/// 4. *exchange*: rows go to the partition of their key;
+/// 4. *exchange*: rows go to the partition of their key, and a changelog out of one partition;
 /// 5. *position*: nodes are numbered, which identifies their state in checkpoints.
 ///
 /// A plan without such a table is returned as it is.
@@ -45,6 +45,7 @@ impl PhysicalOptimizerRule for StreamingRule {
         let plan = root::finish(plan, &context)?;
         let plan = changelog::drop_update_before(plan)?;
         let plan = exchange::distribute(plan, &context)?;
+        let plan = root::gather(plan, &context)?;
         position::number(plan)
     }
 

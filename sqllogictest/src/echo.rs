@@ -8,10 +8,11 @@ use async_trait::async_trait;
 use datafusion::common::{Result, exec_err};
 use datafusion_streaming::changelog::{ChangelogBatch, RowKind};
 
-use crate::{Engine, Mode, Session};
+use crate::{Answer, Determined, Engine, Mode, Session};
 
-/// A query is its own answer: a change a line, `\n` for a line break in it. Statements and queries
-/// that begin with `fail`, `panic` or `hang` do so.
+/// A query is its own answer: a change a line, `\n` for a line break in it. After a line
+/// `merged` only its final table is determined. Statements and queries that begin with `fail`, `panic`
+/// or `hang` do so.
 pub(crate) struct Echo;
 
 #[async_trait]
@@ -37,9 +38,13 @@ impl Session for Echo {
         }
     }
 
-    async fn query(&mut self, sql: &str) -> Result<Vec<ChangelogBatch>> {
+    async fn query(&mut self, sql: &str) -> Result<Answer> {
         self.statement(sql).await?;
-        sql.lines().map(change).collect()
+        let (determined, changes) = match sql.strip_prefix("merged\n") {
+            Some(changes) => (Determined::Table, changes),
+            None => (Determined::Changes, sql),
+        };
+        Ok(Answer { changes: changes.lines().map(change).collect::<Result<_>>()?, determined })
     }
 }
 

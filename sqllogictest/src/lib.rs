@@ -44,5 +44,5 @@ pub use pending::Pending;
 pub use report::{Failure, FileReport, RecordReport};
 pub use runner::Runner;
 pub use script::slt_files;
-pub use session::{Engine, Session};
+pub use session::{Answer, Determined, Engine, Session};
 pub use streaming::StreamingEngine;

@@ -13,8 +13,9 @@ pub enum Mode {
     /// A snapshot every few rows, after which the query is dropped, planned again from its text,
     /// restored and continued.
     Restore,
-    /// Keyed operators in four partitions. The order across keys is then open, so all answers are
-    /// compared sorted.
+    /// Keyed operators in four partitions. The order across keys is then open, so answers are
+    /// compared sorted, and where more than the order is open ([`Determined::Table`](crate::Determined))
+    /// by the table at the end.
     Parallel,
 }
 

@@ -7,13 +7,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use datafusion::common::{DataFusionError, Result, exec_err};
-use datafusion_streaming::changelog::ChangelogBatch;
+use datafusion_streaming::changelog::{ChangelogBatch, RowKind};
 use futures::FutureExt;
 use sqllogictest::ExpectedError;
 
 use crate::format;
 use crate::script::{self, Expected, Record};
-use crate::{Engine, Failure, FileReport, Mode, RecordReport, Session};
+use crate::{Answer, Determined, Engine, Failure, FileReport, Mode, RecordReport, Session};
 
 /// Runs files on an engine.
 #[derive(Debug)]
@@ -48,8 +48,8 @@ impl<E: Engine> Runner<E> {
 
     async fn run_records(&self, path: &Path, mode: Mode) -> Result<Vec<RecordReport>> {
         let records = script::read(path, self.engine.label())?;
-        let directory = path.parent().unwrap_or(Path::new("")).canonicalize()?;
-        let session = self.engine.session(&directory, mode).await?;
+        let file = path.canonicalize()?;
+        let session = self.engine.session(file.parent().unwrap_or(&file), mode).await?;
         let mut file = File { session, mode, timeout: self.timeout, table: false };
         let mut reports = Vec::with_capacity(records.len());
         for Record { line, sql, expected } in records {
@@ -80,10 +80,7 @@ impl File {
             Expected::Refusal(message) => refused(self.statement(sql).await, &message),
             Expected::QueryRefusal(message) => refused(self.query(sql).await, &message),
             Expected::Rows { lines, any_order } => match self.query(sql).await {
-                Ok(answer) => {
-                    let ordered = !(any_order || self.table || self.mode == Mode::Parallel);
-                    differing(lines, answer, ordered)
-                }
+                Ok(answer) => self.compare(lines, &answer, any_order),
                 Err(error) => Some(Failure::Error(error.to_string())),
             },
         }
@@ -98,10 +95,26 @@ impl File {
         watched(self.timeout, self.session.statement(sql)).await
     }
 
-    /// The answer of a query, row by row.
-    async fn query(&mut self, sql: &str) -> Result<Vec<String>> {
-        let changes = watched(self.timeout, self.session.query(sql)).await?;
-        if self.table { final_table(&changes) } else { changelog(&changes) }
+    async fn query(&mut self, sql: &str) -> Result<Answer> {
+        watched(self.timeout, self.session.query(sql)).await
+    }
+
+    /// What differs between the lines of the file and an answer.
+    fn compare(&self, expected: Vec<String>, answer: &Answer, any_order: bool) -> Option<Failure> {
+        let changes = match rows(&answer.changes) {
+            Ok(changes) => changes,
+            Err(error) => return Some(Failure::Error(error.to_string())),
+        };
+        let parallel = self.mode == Mode::Parallel;
+        if self.table {
+            differing(expected, final_table(changes), false)
+        } else if parallel && answer.determined == Determined::Table {
+            let changes_expected = expected.iter().filter_map(|line| parse_change(line));
+            differing(final_table(changes_expected), final_table(changes), false)
+        } else {
+            let lines = changes.into_iter().map(|(kind, row)| format!("{kind} {row}")).collect();
+            differing(expected, lines, !any_order && !parallel)
+        }
     }
 }
 
@@ -140,34 +153,39 @@ fn sets_table_mode(sql: &str) -> Option<bool> {
         .then(|| value.trim().eq_ignore_ascii_case("'table'"))
 }
 
-/// Every change, its kind in front.
-fn changelog(changes: &[ChangelogBatch]) -> Result<Vec<String>> {
+/// The rows of an answer as text, with their kinds.
+fn rows(changes: &[ChangelogBatch]) -> Result<Vec<(RowKind, String)>> {
     let mut rows = vec![];
     for batch in changes {
         let texts = format::rows(batch.batch())?;
-        rows.extend(texts.into_iter().enumerate().map(|(row, text)| format!("{} {text}", batch.kind(row))));
+        rows.extend(texts.into_iter().enumerate().map(|(row, text)| (batch.kind(row), text)));
     }
     Ok(rows)
 }
 
-/// The rows that are left at the end. A row that is taken back more often than it was added is not
-/// there, and cancels one that is added later.
-fn final_table(changes: &[ChangelogBatch]) -> Result<Vec<String>> {
+/// A line of a changelog: its kind and its row.
+fn parse_change(line: &str) -> Option<(RowKind, String)> {
+    let (kind, row) = line.split_once(' ')?;
+    let kind = RowKind::ALL.into_iter().find(|known| known.short() == kind)?;
+    Some((kind, row.to_string()))
+}
+
+/// The rows that are left at the end, sorted. A row that is taken back more often than it was added
+/// is not there, and cancels one that is added later.
+fn final_table(changes: impl IntoIterator<Item = (RowKind, String)>) -> Vec<String> {
     let mut counts: BTreeMap<String, i64> = BTreeMap::new();
-    for batch in changes {
-        for (row, text) in format::rows(batch.batch())?.into_iter().enumerate() {
-            *counts.entry(text).or_default() += if batch.kind(row).is_retraction() { -1 } else { 1 };
-        }
+    for (kind, row) in changes {
+        *counts.entry(row).or_default() += if kind.is_retraction() { -1 } else { 1 };
     }
     let repeated =
         |(row, count): (String, i64)| std::iter::repeat_n(row, usize::try_from(count).unwrap_or(0));
-    Ok(counts.into_iter().flat_map(repeated).collect())
+    counts.into_iter().flat_map(repeated).collect()
 }
 
 /// What differs between the lines of the file and the rows of an answer. A string with line breaks
 /// is several lines.
-fn differing(mut expected: Vec<String>, answer: Vec<String>, ordered: bool) -> Option<Failure> {
-    let mut actual: Vec<String> = answer.iter().flat_map(|row| row.split('\n')).map(str::to_string).collect();
+fn differing(mut expected: Vec<String>, rows: Vec<String>, ordered: bool) -> Option<Failure> {
+    let mut actual: Vec<String> = rows.iter().flat_map(|row| row.split('\n')).map(str::to_string).collect();
     if !ordered {
         expected.sort();
         actual.sort();

@@ -27,5 +27,24 @@ pub trait Session: Send {
     /// Runs a query to the end of its input, in the mode that the session was made for.
     ///
     /// An error where the engine refuses the query or fails while it runs.
-    async fn query(&mut self, sql: &str) -> Result<Vec<ChangelogBatch>>;
+    async fn query(&mut self, sql: &str) -> Result<Answer>;
+}
+
+/// What a query answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Its changelog, to the end.
+    pub changes: Vec<ChangelogBatch>,
+    /// How much of it must be as it was elsewhere.
+    pub determined: Determined,
+}
+
+/// How much of the changelog of a query follows from its input. Only [`Mode::Parallel`] asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Determined {
+    /// Every change, if not their order across keys.
+    Changes,
+    /// The table at the end: on their way, rows of one key came together from several partitions,
+    /// and so may the aggregates of what arrived so far differ from run to run.
+    Table,
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::common::{Result, exec_datafusion_err, plan_datafusion_err};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::prelude::SessionContext;
 use datafusion_streaming::changelog::ChangelogBatch;
 use datafusion_streaming::config::StreamingOptions;
@@ -13,7 +14,7 @@ use datafusion_streaming::runtime::{CheckpointCoordinator, StreamElement, Stream
 use datafusion_streaming::{ChangelogDataFrame, FlinkSql};
 use futures::{StreamExt, TryStreamExt};
 
-use crate::{Engine, Mode, Session};
+use crate::{Answer, Determined, Engine, Mode, Session};
 
 /// The key partitions of [`Mode::Parallel`].
 const PARALLELISM: usize = 4;
@@ -100,14 +101,27 @@ impl Session for StreamingSession {
         Ok(())
     }
 
-    async fn query(&mut self, sql: &str) -> Result<Vec<ChangelogBatch>> {
+    async fn query(&mut self, sql: &str) -> Result<Answer> {
         self.queries += 1;
         if self.mode == Mode::Restore {
             let (changes, _restores) = restored_query(&self.context, sql, self.queries).await?;
-            return Ok(changes);
+            return Ok(Answer { changes, determined: Determined::Changes });
         }
-        self.context.flink_sql(sql).await?.execute_changelog().await?.try_collect().await
+        let stream = self.context.flink_sql(sql).await?.execute_changelog().await?;
+        let root = Arc::clone(stream.plan());
+        // What gathers the partitions at the root changes but the order
+        let merges = root.children().into_iter().any(merges_partitions);
+        let determined = if merges { Determined::Table } else { Determined::Changes };
+        Ok(Answer { changes: stream.try_collect().await?, determined })
     }
+}
+
+/// Whether there is an exchange in a plan that brings rows of several partitions together.
+fn merges_partitions(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let inputs = plan.children();
+    let is_exchange = plan.name() == "Exchange";
+    is_exchange && inputs.iter().any(|input| input.output_partitioning().partition_count() > 1)
+        || inputs.into_iter().any(merges_partitions)
 }
 
 /// A query that is dropped and restored on its way, and how often it was.

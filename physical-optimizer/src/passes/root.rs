@@ -13,7 +13,7 @@ use super::PlanContext;
 use super::exchange::exchanged;
 
 /// Finishes the root. Read as plain rows, a result that changes is its final table if the input
-/// ends; if it does not, that is an error. A changelog comes out of one partition.
+/// ends; if it does not, that is an error.
 pub(crate) fn finish(plan: Arc<dyn ExecutionPlan>, context: &PlanContext) -> Result<Arc<dyn ExecutionPlan>> {
     let Some(stream) = plan.downcast_ref::<StreamExec>() else { return Ok(plan) };
     match context.options.root {
@@ -25,6 +25,16 @@ pub(crate) fn finish(plan: Arc<dyn ExecutionPlan>, context: &PlanContext) -> Res
             stream.traits().mode
         ),
         RootMode::Rows => StreamExec::plan(FinalTableNode::new(plan.schema()), vec![plan]),
-        RootMode::Changelog | RootMode::Explain => exchanged(plan, Distribution::Single, context),
+        RootMode::Changelog | RootMode::Explain => Ok(plan),
+    }
+}
+
+/// A changelog comes out of one partition.
+pub(crate) fn gather(plan: Arc<dyn ExecutionPlan>, context: &PlanContext) -> Result<Arc<dyn ExecutionPlan>> {
+    match context.options.root {
+        RootMode::Changelog | RootMode::Explain if plan.is::<StreamExec>() => {
+            exchanged(plan, Distribution::Single, context)
+        }
+        _ => Ok(plan),
     }
 }

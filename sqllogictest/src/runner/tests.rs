@@ -34,6 +34,18 @@ async fn kinds_and_multiplicity_count() {
     }
 }
 
+/// The maximum of two counts, whose order on the way is open.
+#[tokio::test]
+async fn where_the_way_is_open_only_the_table_at_the_end_counts() {
+    let text = |changes: &str| format!("query\n{changes}\n----\n+I 1\n-U 1\n+U 3\n");
+    let (other_way, other_end) = ("+I 2\n-U 2\n+U 3", "+I 1\n-U 1\n+U 2");
+    assert!(passes(&text(&format!("merged\n{other_way}")), Mode::Parallel).await);
+    assert!(!passes(&text(&format!("merged\n{other_end}")), Mode::Parallel).await);
+    assert!(!passes(&text(&format!("merged\n{other_way}\n+I 3")), Mode::Parallel).await);
+    assert!(!passes(&text(other_way), Mode::Parallel).await);
+    assert!(!passes(&text(&format!("merged\n{other_way}")), Mode::Plain).await);
+}
+
 #[tokio::test]
 async fn table_mode_answers_what_is_left() {
     let text = |set: &str| {

@@ -26,12 +26,28 @@ async fn all_modes_answer_alike() {
     for mode in Mode::ALL {
         let mut session = StreamingEngine::default().session(folder.path(), mode).await.unwrap();
         session.statement(create).await.unwrap();
-        let mut lines = changelog_lines(&session.query(QUERY).await.unwrap()).unwrap();
+        let mut lines = changelog_lines(&session.query(QUERY).await.unwrap().changes).unwrap();
         lines.sort();
         assert_eq!(lines.len(), 3 + 2 * 57, "{mode}");
         answers.push(lines);
     }
     assert!(answers.iter().all(|answer| answer == &answers[0]));
+}
+
+#[tokio::test]
+async fn only_aggregates_of_aggregates_leave_the_way_open() {
+    let (folder, create) = table();
+    let mut session = StreamingEngine::default().session(folder.path(), Mode::Parallel).await.unwrap();
+    session.statement(create).await.unwrap();
+    let queries = [
+        (QUERY.to_string(), Determined::Changes),
+        ("SELECT SUM(v) AS s FROM t".to_string(), Determined::Changes),
+        (format!("SELECT MAX(n) AS n FROM ({QUERY})"), Determined::Table),
+        (format!("SELECT hi, COUNT(*) AS n FROM ({QUERY}) GROUP BY hi"), Determined::Table),
+    ];
+    for (query, determined) in queries {
+        assert_eq!(session.query(&query).await.unwrap().determined, determined, "{query}");
+    }
 }
 
 #[tokio::test]

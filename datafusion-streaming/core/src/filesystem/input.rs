@@ -24,7 +24,7 @@ pub(super) struct Input {
 
 enum Source {
     /// A local file, of which so many bytes are to be read.
-    Local(Option<(File, u64)>),
+    Local(File, u64),
     /// The file and the buffer are away, with a thread that reads.
     Reading(JoinHandle<io::Result<(File, u64, Vec<u8>)>>),
     /// A file in an object store.
@@ -41,7 +41,7 @@ impl Input {
             source = match store.get_opts(file, options).await?.payload {
                 GetResultPayload::File(mut local, _) => {
                     local.seek(SeekFrom::Start(offset))?;
-                    Source::Local(Some((local, size - offset)))
+                    Source::Local(local, size - offset)
                 }
                 GetResultPayload::Stream(stream) => Source::Remote(stream),
             };
@@ -66,16 +66,18 @@ impl Input {
 
     /// Reads on, to have more bytes or to know that there are none.
     pub(super) async fn read(&mut self) -> Result<()> {
-        if let Source::Local(file) = &mut self.source {
-            let Some((mut file, rest)) = file.take() else { return Ok(()) };
-            let (mut buffer, start) = (std::mem::take(&mut self.buffer), std::mem::take(&mut self.start));
-            self.source = Source::Reading(tokio::task::spawn_blocking(move || {
-                buffer.drain(..start);
-                let read = (&mut file).take(rest.min(CHUNK)).read_to_end(&mut buffer)? as u64;
-                // Nothing read: the file has been cut
-                Ok((file, if read == 0 { 0 } else { rest - read }, buffer))
-            }));
-        }
+        self.source = match std::mem::replace(&mut self.source, Source::Ended) {
+            Source::Local(mut file, rest) => {
+                let (mut buffer, start) = (std::mem::take(&mut self.buffer), std::mem::take(&mut self.start));
+                Source::Reading(tokio::task::spawn_blocking(move || {
+                    buffer.drain(..start);
+                    let read = (&mut file).take(rest.min(CHUNK)).read_to_end(&mut buffer)? as u64;
+                    // Nothing read: the file has been cut
+                    Ok((file, if read == 0 { 0 } else { rest - read }, buffer))
+                }))
+            }
+            other => other,
+        };
         match &mut self.source {
             Source::Reading(reading) => {
                 let result = reading.await.map_err(|error| exec_datafusion_err!("{error}"));
@@ -83,7 +85,7 @@ impl Input {
                 let (file, rest, buffer) = result??;
                 self.buffer = buffer;
                 if rest > 0 {
-                    self.source = Source::Local(Some((file, rest)));
+                    self.source = Source::Local(file, rest);
                 }
             }
             Source::Remote(stream) => match stream.next().await {
@@ -94,7 +96,7 @@ impl Input {
                     self.buffer.extend_from_slice(&chunk);
                 }
             },
-            Source::Local(_) | Source::Ended => {}
+            Source::Local(..) | Source::Ended => {}
         }
         Ok(())
     }

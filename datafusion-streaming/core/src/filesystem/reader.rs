@@ -99,7 +99,11 @@ impl FilesystemReader {
     /// The place behind what [`FilesystemReader::next`] has returned, in a form of its own.
     pub fn position(&self) -> Vec<u8> {
         let current = self.open.as_ref().map(|open| &open.position).or(self.resume.as_ref());
-        Position { done: self.done.clone(), current: current.cloned() }.to_bytes()
+        let mut position = Position { done: self.done.clone(), current: current.cloned() };
+        if let Some(ended) = position.current.take_if(|current| current.offset >= current.size) {
+            position.done.insert(ended.file);
+        }
+        position.to_bytes()
     }
 
     /// Goes to a position. Called before the first [`FilesystemReader::next`]; the files of the position
@@ -180,7 +184,7 @@ impl FilesystemReader {
             let place = queue.iter().position(|file| file.location.as_ref() == name);
             let Some(file) = place.and_then(|place| queue.remove(place)) else {
                 return exec_err!(
-                    "table '{}': the file /{name}, of which {offset} bytes have been read, is not there any more",
+                    "table '{}': {name}, of which {offset} bytes have been read, is not there any more",
                     self.location.table()
                 );
             };

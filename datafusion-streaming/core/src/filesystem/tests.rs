@@ -191,6 +191,15 @@ async fn a_file_that_a_position_is_in_must_still_be_there() {
     restored.restore(&reader.position()).unwrap();
     let error = restored.next().await.unwrap_err().to_string();
     assert!(error.contains("/in/a") && error.contains("not there any more"), "{error}");
+
+    // Once it has been read to its end, nobody needs it
+    fixture.write("in/a", "{\"id\": 1}\n");
+    let mut reader = fixture.reader(1);
+    reader.next().await.unwrap();
+    std::fs::remove_file(fixture.folder.path().join("in/a")).unwrap();
+    let mut restored = fixture.reader(1);
+    restored.restore(&reader.position()).unwrap();
+    assert_eq!(drain(&mut restored).await, ["+I 3 NULL"]);
 }
 
 #[tokio::test]

@@ -104,6 +104,7 @@ impl Dialect for FlinkDialect {
         json_functions::parse_is_json(parser, expr)
             .or_else(|| functions::parse_distinct_from(parser, expr))
             .or_else(|| functions::parse_between(parser, expr))
+            .or_else(|| functions::parse_quantified(parser, expr))
             .or_else(|| functions::parse_difference(parser, expr))
     }
 }

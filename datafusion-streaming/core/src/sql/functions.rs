@@ -14,6 +14,7 @@
 //! | `TRIM(x)`, `TRIM(BOTH c FROM x)` | `trim(x)`, `btrim(x, c)`; `LEADING`: `ltrim`, `TRAILING`: `rtrim` |
 //! | `MAP[k, v, …]` | `make_map(k, v, …)` |
 //! | `x BETWEEN SYMMETRIC a AND b` | `(x BETWEEN a AND b OR x BETWEEN b AND a)` |
+//! | `x = ANY (a, b)` | `(x = a OR x = b)` |
 //! | `CASE x WHEN a, b THEN …` | `CASE x WHEN a THEN … WHEN b THEN …` |
 //! | `FINAL LAST(x)`, `RUNNING LAST(x)` | `LAST(x)`: the same while a match is one row |
 //!
@@ -185,6 +186,41 @@ pub(super) fn parse_case(parser: &mut Parser) -> Result<Expr, ParserError> {
     tokens::expect_words(parser, &["END"])?;
     let [case_token, end_token] = [AttachedToken::empty(), AttachedToken::empty()];
     Ok(Expr::Case { case_token, end_token, operand, conditions, else_result })
+}
+
+/// `expr = ANY (a, b)` as `(expr = a OR expr = b)`, `expr < ALL (a, b)` as `(expr < a AND expr < b)`, if that comes
+/// next. With a subquery in the brackets it is sqlparser's.
+pub(super) fn parse_quantified(parser: &mut Parser, expr: &Expr) -> Option<Result<Expr, ParserError>> {
+    let [operator, quantifier, bracket, first] = parser.peek_tokens_ref();
+    let op = match operator.token {
+        Token::Eq => BinaryOperator::Eq,
+        Token::Neq => BinaryOperator::NotEq,
+        Token::Lt => BinaryOperator::Lt,
+        Token::LtEq => BinaryOperator::LtEq,
+        Token::Gt => BinaryOperator::Gt,
+        Token::GtEq => BinaryOperator::GtEq,
+        _ => return None,
+    };
+    let joined_by = match tokens::word(&quantifier.token)?.to_ascii_uppercase().as_str() {
+        "ANY" | "SOME" => BinaryOperator::Or,
+        "ALL" => BinaryOperator::And,
+        _ => return None,
+    };
+    if bracket.token != Token::LParen || tokens::starts_query(&first.token) {
+        return None;
+    }
+    (0..3).for_each(|_| parser.advance_token());
+    let compare =
+        |value| Expr::BinaryOp { left: Box::new(expr.clone()), op: op.clone(), right: Box::new(value) };
+    let join =
+        |left, right| Expr::BinaryOp { left: Box::new(left), op: joined_by.clone(), right: Box::new(right) };
+    Some(parser.parse_comma_separated(Parser::parse_expr).and_then(|values| {
+        let end = parser.expect_token(&Token::RParen)?;
+        let joined = values.into_iter().map(compare).reduce(join);
+        joined
+            .map(|joined| Expr::Nested(Box::new(joined)))
+            .ok_or_else(|| tokens::error("An empty list", end.span.start))
+    }))
 }
 
 /// Whether `) unit` stands here: the end of an interval like `(a - b) DAY`.

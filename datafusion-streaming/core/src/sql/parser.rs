@@ -73,11 +73,8 @@ impl ScriptParser<'_> {
 
     fn parse_statement(&mut self) -> Result<Statement, ParserError> {
         let parser = &mut self.parser;
-        if at_words(parser, &["SELECT"])
-            || at_words(parser, &["WITH"])
-            || at_words(parser, &["VALUES"])
-            || parser.peek_token_ref().token == Token::LParen
-        {
+        let first = &parser.peek_token_ref().token;
+        if tokens::starts_query(first) || *first == Token::LParen {
             return self.parse_query();
         }
         if at_words(parser, &["INSERT"]) {
@@ -125,14 +122,13 @@ impl ScriptParser<'_> {
         } else if accept_words(parser, &["EXECUTE"]) {
             if at_words(parser, &["INSERT"]) {
                 return self.parse_insert();
-            } else if at_words(parser, &["SELECT"]) || at_words(parser, &["WITH"]) {
+            } else if tokens::starts_query(&parser.peek_token_ref().token) {
                 return self.parse_query();
             }
         }
-        Err(tokens::error(
-            format!("{unknown} is not supported here; these are: {ACCEPTED}. It stands"),
-            start,
-        ))
+        Err(ParserError::ParserError(format!(
+            "{unknown}{start} is no statement that is supported; these are: {ACCEPTED}"
+        )))
     }
 
     /// The words by which a statement is known, to name it in an error.

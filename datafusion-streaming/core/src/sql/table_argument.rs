@@ -90,8 +90,7 @@ pub(super) fn parse_table(parser: &mut Parser) -> Option<Result<Expr, ParserErro
 
 /// `(query)`, perhaps with `PARTITION BY …`, if a subquery comes next.
 pub(super) fn parse_subquery(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
-    let inner = &parser.peek_nth_token_ref(1).token;
-    if !["SELECT", "WITH", "VALUES"].iter().any(|name| tokens::is_word(inner, name)) {
+    if !tokens::starts_query(&parser.peek_nth_token_ref(1).token) {
         return None;
     }
     // An ORDER BY alone would be the enclosing query's.

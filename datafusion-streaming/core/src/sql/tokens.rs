@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
 
 use super::dialect::FlinkDialect;
-use super::{match_recognize, subqueries};
+use super::{match_recognize, queries};
 
 /// A parser over `sql`, with Flink's lexical rules applied.
 pub(super) fn parser(sql: &str) -> Result<Parser<'static>, ParserError> {
@@ -20,7 +20,7 @@ pub(super) fn parser(sql: &str) -> Result<Parser<'static>, ParserError> {
 /// - `>>` is two closing brackets, as in `ARRAY<ARRAY<INT>>`: Flink has no shift operator.
 /// - `"…"` and `!=` are errors, as in Flink.
 /// - MATCH_RECOGNIZE is brought into the form that sqlparser knows, see [`match_recognize::adapt`], and so are
-///   subqueries in FROM, see [`subqueries`].
+///   some queries, see [`queries`].
 pub(super) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, ParserError> {
     let source = Source::new(sql);
     let mut tokens = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, ParserError> {
             _ => tokens.push(token),
         }
     }
-    Ok(match_recognize::adapt(subqueries::wrap(tokens)))
+    Ok(match_recognize::adapt(queries::adapt(tokens)))
 }
 
 /// The text of an unquoted word.
@@ -56,6 +56,11 @@ pub(super) fn word(token: &Token) -> Option<&str> {
 /// Whether the token is this word, unquoted, in any case.
 pub(super) fn is_word(token: &Token, name: &str) -> bool {
     word(token).is_some_and(|word| word.eq_ignore_ascii_case(name))
+}
+
+/// Whether a query starts with this token.
+pub(super) fn starts_query(token: &Token) -> bool {
+    ["SELECT", "WITH", "VALUES"].iter().any(|name| is_word(token, name))
 }
 
 /// Whether these words come next.

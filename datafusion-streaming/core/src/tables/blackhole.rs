@@ -1,12 +1,11 @@
 //! The connector `blackhole`: takes everything and keeps nothing.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, plan_err};
 use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, ChangelogMode, RowKind};
-use datafusion_streaming_physical_plan::runtime::StreamNode;
+use datafusion_streaming_physical_plan::runtime::{StreamNode, StreamTask};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
@@ -19,8 +18,7 @@ pub(super) struct Blackhole;
 
 impl Blackhole {
     pub(super) fn try_new(table: &TableDefinition) -> Result<Self> {
-        let options: BTreeMap<String, String> = table.options.clone();
-        let options = TableOptions::new(&table.name, &options);
+        let options = TableOptions::new(&table.name, &table.options);
         options.get("connector");
         options.finish()?;
         Ok(Blackhole)
@@ -44,7 +42,7 @@ impl Connector for Blackhole {
         Some(ChangelogMode::ALL.without(RowKind::UpdateBefore))
     }
 
-    fn sink(&self, _table: &TableDefinition, _subtask: usize) -> Result<Box<dyn Sink>> {
+    fn sink(&self, _table: &TableDefinition, _task: &StreamTask<'_>) -> Result<Box<dyn Sink>> {
         Ok(Box::new(Discard))
     }
 }

@@ -9,7 +9,7 @@ use datafusion::common::{Result, plan_err};
 use datafusion::execution::SessionState;
 use datafusion_streaming_physical_plan::changelog::ChangelogMode;
 use datafusion_streaming_physical_plan::config::StreamingOptions;
-use datafusion_streaming_physical_plan::runtime::StreamNode;
+use datafusion_streaming_physical_plan::runtime::{StreamNode, StreamTask};
 
 use super::TableDefinition;
 use super::blackhole::Blackhole;
@@ -32,9 +32,8 @@ pub trait Connector: Debug + Send + Sync {
     /// The row kinds that an INSERT may bring; `None` where the table cannot be written.
     fn sink_mode(&self) -> Option<ChangelogMode>;
 
-    /// A sink for rows of all physical columns of the table; `subtask` is the number of the writing
-    /// partition.
-    fn sink(&self, table: &TableDefinition, subtask: usize) -> Result<Box<dyn Sink>>;
+    /// A sink for rows of all physical columns of the table, for the partition that `task` runs.
+    fn sink(&self, table: &TableDefinition, task: &StreamTask<'_>) -> Result<Box<dyn Sink>>;
 }
 
 /// The names of the connectors.

@@ -4,10 +4,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use ahash::RandomState;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion_streaming_physical_plan::changelog::ChangelogMode;
+use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, ChangelogMode};
 use datafusion_streaming_physical_plan::runtime::{
     ElementStream, SourceReader, StreamElement, StreamNode, StreamTask, StreamTraits,
 };
@@ -15,7 +16,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use super::{Connector, Sink, TableDefinition};
-use crate::filesystem::{FileLocation, FilesystemOptions, FilesystemReader};
+use crate::filesystem::{FileLocation, FilesystemOptions, FilesystemReader, FilesystemWriter};
 use crate::formats::{Format, TableOptions};
 
 /// Files in a folder.
@@ -79,9 +80,26 @@ impl Connector for Filesystem {
         Some(self.mode())
     }
 
-    fn sink(&self, table: &TableDefinition, subtask: usize) -> Result<Box<dyn Sink>> {
-        let _ = subtask;
-        datafusion::common::not_impl_err!("writing table {}", table.name)
+    fn sink(&self, table: &TableDefinition, task: &StreamTask<'_>) -> Result<Box<dyn Sink>> {
+        let encoder = self.format.encoder(&table.name, &table.physical)?;
+        let clock = Arc::clone(&task.environment().clock);
+        // of two jobs that start in the same millisecond, the random part differs
+        let job = format!("{:x}-{:08x}", clock.now(), RandomState::new().hash_one(task.partition) as u32);
+        let writer =
+            FilesystemWriter::new(self.location.clone(), &self.options, encoder, &job, task.partition, clock);
+        Ok(Box::new(PartFiles(writer)))
+    }
+}
+
+struct PartFiles(FilesystemWriter);
+
+impl Sink for PartFiles {
+    fn write<'a>(&'a mut self, changes: &'a ChangelogBatch) -> BoxFuture<'a, Result<()>> {
+        self.0.write(changes).boxed()
+    }
+
+    fn finish(&mut self) -> BoxFuture<'_, Result<()>> {
+        self.0.finish().boxed()
     }
 }
 

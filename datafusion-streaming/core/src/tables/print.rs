@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{Result, plan_err};
 use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, ChangelogMode};
-use datafusion_streaming_physical_plan::runtime::StreamNode;
+use datafusion_streaming_physical_plan::runtime::{StreamNode, StreamTask};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
@@ -48,8 +48,8 @@ impl Connector for Print {
         Some(ChangelogMode::ALL)
     }
 
-    fn sink(&self, _table: &TableDefinition, subtask: usize) -> Result<Box<dyn Sink>> {
-        let prefix = match (&self.identifier, subtask) {
+    fn sink(&self, _table: &TableDefinition, task: &StreamTask<'_>) -> Result<Box<dyn Sink>> {
+        let prefix = match (&self.identifier, task.partition) {
             (Some(identifier), 0) => format!("{identifier}> "),
             (Some(identifier), subtask) => format!("{identifier}:{}> ", subtask + 1),
             (None, 0) => String::new(),

@@ -78,7 +78,7 @@ impl StreamNode for SinkNode {
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
         let writing = Writing {
             input: task.input(0)?,
-            sink: self.connector.sink(&self.table, task.partition)?,
+            sink: self.connector.sink(&self.table, &task)?,
             drops_update_before: !self.mode.contains(RowKind::UpdateBefore),
             schema: Arc::clone(&self.schema),
             rows: 0,

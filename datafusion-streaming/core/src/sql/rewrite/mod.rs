@@ -8,7 +8,7 @@
 //! | `N'x'`, `U&'\0041'`, `_UTF8'x'` | `'x'` | DataFusion plans only plain strings |
 //! | `(a, b)` | `ROW(a, b)`, in GROUP BY `a, b` | |
 //! | `WHERE (a, b) IN (SELECT …)` | `WHERE EXISTS (SELECT …)` | |
-//! | `x = ANY (1, 2)` | `(x = 1 OR x = 2)` | |
+//! | `(a, b) OVERLAPS (c, d)` | `flink_overlaps(a, b, c, d)` | |
 //! | `SELECT a + b, a, a` | `SELECT a + b AS EXPR$0, a, a AS a0` | names of columns are Flink's, and unique |
 //! | `VALUES (1, 2)` | `SELECT * FROM (VALUES (1, 2)) AS v (EXPR$0, EXPR$1)` | |
 //! | `… GROUP BY x`, where `x` is an alias | (see [`aliases`]) | GROUP BY and HAVING do not see aliases |
@@ -16,7 +16,6 @@
 //! | `JOIN … USING (k)` | (see [`using`]) | `k` is whichever of the two is there |
 //! | `ROW_NUMBER() OVER (…)` | `… ROWS UNBOUNDED PRECEDING` | DataFusion has no RANGE over TIME |
 //! | `FETCH FIRST 5 ROWS ONLY` | `LIMIT 5` | |
-//! | `TABLE t` | `SELECT * FROM t` | |
 //! | `FROM (SELECT …)` | `FROM (SELECT …) AS $derived1` | else the names of tables in it would be visible |
 //! | `a[1].b` | `a[1].'b'` | DataFusion's form of it |
 //! | `FROM TABLE(f(…))` | `FROM f(…)` | one form for all table functions |
@@ -49,7 +48,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 
-use super::ast::{call, quoted, select_all, table, text};
+use super::ast::{call, quoted, text};
 use super::tokens;
 use numbers::keep;
 pub(crate) use set_operations::{EXCEPT_ALL, INTERSECT_ALL};
@@ -144,7 +143,7 @@ impl VisitorMut for Rewriter {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> Flow {
-        rows::expand(expr);
+        rows::expand_overlaps(expr);
         match expr {
             Expr::Function(function) => {
                 frame_ranking(function);
@@ -268,18 +267,13 @@ fn frame_ranking(function: &mut Function) {
     }
 }
 
-/// Names the columns of the query's own SELECTs, those of a UNION included, and makes SELECTs of `TABLE t`.
+/// Names the columns of the query's own SELECTs, those of a UNION included.
 fn prepare_operands(body: &mut SetExpr) {
     match body {
         SetExpr::Select(select) => projection::name_items(select),
         SetExpr::SetOperation { left, right, .. } => {
             prepare_operands(left);
             prepare_operands(right);
-        }
-        SetExpr::Table(name) => {
-            let path = [name.schema_name.take(), name.table_name.take()];
-            let path: Vec<_> = path.into_iter().flatten().map(quoted).collect();
-            *body = select_all(table(ObjectName::from(path), None, None));
         }
         _ => {}
     }

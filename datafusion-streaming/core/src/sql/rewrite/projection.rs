@@ -31,7 +31,7 @@ pub(super) fn name_items(select: &mut Select) {
             attempt += 1;
         }
         match item {
-            SelectItem::UnnamedExpr(expr) if name.as_ref() != Some(&unique) => {
+            SelectItem::UnnamedExpr(expr) if name.as_ref() != Some(&unique) || is_path(expr) => {
                 let expr = mem::replace(expr, Expr::Identifier(quoted("")));
                 *item = SelectItem::ExprWithAlias { expr, alias: quoted(unique) };
             }
@@ -39,6 +39,11 @@ pub(super) fn name_items(select: &mut Select) {
             _ => {}
         }
     }
+}
+
+/// Whether this may be a field of a row. DataFusion drops the alias if it is a column of a table.
+fn is_path(expr: &Expr) -> bool {
+    matches!(expr, Expr::CompoundIdentifier(_))
 }
 
 /// The name that an expression brings along.

@@ -1,4 +1,4 @@
-//! Predicates on rows and lists, in terms of predicates on single values.
+//! Predicates on rows, in terms of predicates on single values.
 
 use std::mem;
 
@@ -9,32 +9,13 @@ use datafusion::sql::sqlparser::ast::{
 use super::projection::no_rows;
 use crate::sql::ast::{call, derived, query_of, quoted, select_of};
 
-/// `x = ANY (a, b)` is `(x = a OR x = b)`, `x < ALL (a, b)` is `(x < a AND x < b)`, and
 /// `(a, b) OVERLAPS (c, d)` is `flink_overlaps(a, b, c, d)`.
-pub(super) fn expand(expr: &mut Expr) {
-    let (left, compare_op, right, joined_by) = match expr {
-        Expr::AnyOp { left, compare_op, right, .. } => (left, compare_op, right, BinaryOperator::Or),
-        Expr::AllOp { left, compare_op, right } => (left, compare_op, right, BinaryOperator::And),
-        Expr::BinaryOp { left, op: BinaryOperator::Overlaps, right } => {
-            if let (Expr::Tuple(left), Expr::Tuple(right)) = (left.as_mut(), right.as_mut()) {
-                let args = left.drain(..).chain(right.drain(..)).collect();
-                *expr = call("flink_overlaps", args);
-            }
-            return;
-        }
-        _ => return,
-    };
-    let values = match right.as_mut() {
-        Expr::Tuple(values) => mem::take(values),
-        Expr::Nested(value) => vec![value.as_ref().clone()],
-        _ => return,
-    };
-    let compare =
-        |value| Expr::BinaryOp { left: left.clone(), op: compare_op.clone(), right: Box::new(value) };
-    let join =
-        |left, right| Expr::BinaryOp { left: Box::new(left), op: joined_by.clone(), right: Box::new(right) };
-    if let Some(joined) = values.into_iter().map(compare).reduce(join) {
-        *expr = Expr::Nested(Box::new(joined));
+pub(super) fn expand_overlaps(expr: &mut Expr) {
+    if let Expr::BinaryOp { left, op: BinaryOperator::Overlaps, right } = expr
+        && let (Expr::Tuple(left), Expr::Tuple(right)) = (left.as_mut(), right.as_mut())
+    {
+        let args = left.drain(..).chain(right.drain(..)).collect();
+        *expr = call("flink_overlaps", args);
     }
 }
 

@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::numbers::keep;
 use crate::sql::ast::{derived, query_of, quoted, select_all, table};
-use crate::sql::subqueries::INPUT;
+use crate::sql::queries::INPUT;
 
 /// What `t FOR SYSTEM_TIME AS OF time` is called as: a lateral function of the time and the table, so
 /// that its planner sees the columns to the left.
@@ -99,7 +99,7 @@ fn call(
     table(lower_case(name), Some(args), alias)
 }
 
-/// Undoes [`crate::sql::subqueries`] where the FROM was that of an expression, as in `EXTRACT(DAY FROM (SELECT …))`.
+/// Undoes [`crate::sql::queries`] where the FROM was that of an expression, as in `EXTRACT(DAY FROM (SELECT …))`.
 pub(super) fn input_of(function: &mut Function) -> Option<Expr> {
     if !is_input(&function.name) {
         return None;

@@ -21,6 +21,9 @@ pub(super) struct IntervalJoin {
     keys: JoinKeys,
     sides: [JoinSide; 2],
     times: [Times; 2],
+    /// For each side a time up to which its rows have been dropped. Flink's start at the epoch, so
+    /// that rows before it find no partners.
+    dropped: [i64; 2],
 }
 
 /// The times of a side's rows.
@@ -58,7 +61,7 @@ impl Times {
 
 impl IntervalJoin {
     pub(super) fn new(node: IntervalJoinNode, keys: JoinKeys, sides: [JoinSide; 2]) -> Self {
-        IntervalJoin { node, keys, sides, times: Default::default() }
+        IntervalJoin { node, keys, sides, times: Default::default(), dropped: [0, 0] }
     }
 
     fn link_restored(&mut self) -> Result<()> {
@@ -78,6 +81,21 @@ impl IntervalJoin {
             side.grow(self.keys.slots());
         }
         Ok(())
+    }
+
+    /// Which rows of `port` at these times look for partners.
+    fn seeks(&mut self, port: usize, times: &[i64], watermark: Watermark) -> Vec<bool> {
+        let interval = self.node.interval;
+        let dropped = &mut self.dropped[1 - port];
+        let seek = |time: &i64| {
+            let seeks = *dropped < interval.partners(port, *time).1;
+            if seeks && watermark != Watermark::MAX {
+                let reach = interval.partners(1 - port, 0).1;
+                *dropped = watermark.0.saturating_sub(reach).saturating_sub(1);
+            }
+            seeks
+        };
+        times.iter().map(seek).collect()
     }
 
     /// Drops the rows of a side for which no partner can come any more, padded if they had none.
@@ -125,6 +143,7 @@ impl Operator for IntervalJoin {
             side.grow(self.keys.slots());
         }
         let times = millis_of(&columns[interval.times[port]])?;
+        let seeks = self.seeks(port, &times, cx.watermark);
         let [left, right] = &mut self.sides;
         let (this, other) = if port == LEFT { (left, right) } else { (right, left) };
         let [left_times, right_times] = &mut self.times;
@@ -136,7 +155,7 @@ impl Operator for IntervalJoin {
         let batch = IncomingBatch { port, changes, slots: &slots, now: cx.processing_time };
         let accept = |row: usize, id: u32| {
             let (first, last) = interval.partners(port, times[row]);
-            (first..=last).contains(&other_times.of_row[id as usize])
+            seeks[row] && (first..=last).contains(&other_times.of_row[id as usize])
         };
         let (mut first, mut unused) = (0, vec![]);
         while first < slots.len() {

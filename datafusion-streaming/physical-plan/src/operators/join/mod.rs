@@ -98,3 +98,6 @@ impl fmt::Display for Residual {
         write!(f, "{}", self.expression)
     }
 }
+
+#[cfg(test)]
+mod testing;

@@ -175,3 +175,6 @@ impl StreamNode for IntervalJoinNode {
         task.run(self.operator()?)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -217,3 +217,6 @@ impl StreamNode for TemporalJoinNode {
         task.run(self.operator()?)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,9 +16,8 @@ use datafusion_streaming_physical_plan::runtime::{StreamTraits, TimeAttributeKin
 /// The interval of a join whose condition bounds the rowtimes from both sides; `None`: it is no
 /// interval join.
 pub(super) fn interval_of(spec: &JoinSpec, inputs: [&StreamTraits; 2]) -> Result<Option<Interval>> {
-    let is_rowtime = |port: usize, column: usize| {
-        inputs[port].time_attribute(column) == Some(TimeAttributeKind::Rowtime)
-    };
+    let is_rowtime =
+        |port: usize, column: usize| inputs[port].time_attribute(column) == Some(TimeAttributeKind::Rowtime);
     let mut bounds = Bounds::default();
     for (left, right) in spec.keys[LEFT].iter().zip(&spec.keys[RIGHT]) {
         if is_rowtime(LEFT, *left) && is_rowtime(RIGHT, *right) {

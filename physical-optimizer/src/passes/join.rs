@@ -50,10 +50,7 @@ fn stream_traits(input: &Arc<dyn ExecutionPlan>) -> Option<&StreamTraits> {
 }
 
 /// What a native join does.
-fn join_spec(
-    plan: &Arc<dyn ExecutionPlan>,
-    inputs: &[Arc<dyn ExecutionPlan>],
-) -> Result<Option<JoinSpec>> {
+fn join_spec(plan: &Arc<dyn ExecutionPlan>, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<Option<JoinSpec>> {
     let [left, right] = inputs else { return Ok(None) };
     let schemas = [left.schema(), right.schema()];
     if let Some(join) = plan.downcast_ref::<HashJoinExec>() {

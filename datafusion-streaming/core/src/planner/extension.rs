@@ -42,9 +42,8 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
             let ([left, right], [left_plan, right_plan]) = (logical_inputs, physical_inputs) else {
                 return plan_err!("a temporal join has two inputs");
             };
-            let create = |expr: &Expr, schema: &DFSchema| {
-                planner.create_physical_expr(expr, schema, session, context)
-            };
+            let create =
+                |expr: &Expr, schema: &DFSchema| planner.create_physical_expr(expr, schema, session, context);
             let node = temporal_join(join, [left, right], create)?;
             return StreamExec::plan(node, vec![Arc::clone(left_plan), Arc::clone(right_plan)]).map(Some);
         }

@@ -21,11 +21,12 @@ impl FromChangelog {
     /// The changelog that `input` describes in its column `op` by these codes.
     pub fn try_new(input: LogicalPlan, op: String, codes: Vec<(String, RowKind)>) -> Result<Self> {
         let Some(place) = input.schema().index_of_column_by_name(None, &op) else {
-            return plan_err!("FROM_CHANGELOG: the input has no column {op}; name it by op => DESCRIPTOR(column)");
+            return plan_err!(
+                "FROM_CHANGELOG: the input has no column {op}; name it by op => DESCRIPTOR(column)"
+            );
         };
         let columns = input.schema().iter().enumerate().filter(|(column, _)| *column != place);
-        let fields =
-            columns.map(|(_, (qualifier, field))| (qualifier.cloned(), Arc::clone(field))).collect();
+        let fields = columns.map(|(_, (qualifier, field))| (qualifier.cloned(), Arc::clone(field))).collect();
         let schema = Arc::new(DFSchema::new_with_metadata(fields, input.schema().metadata().clone())?);
         Ok(FromChangelog { input, op, codes, schema })
     }

@@ -9,7 +9,8 @@ use datafusion::common::{DFSchema, DFSchemaRef, JoinType, Result, plan_err};
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    BinaryExpr, EmptyRelation, Expr, Extension, Filter, Join, LogicalPlan, Operator, SubqueryAlias, UserDefinedLogicalNodeCore, lit,
+    BinaryExpr, EmptyRelation, Expr, Extension, Filter, Join, LogicalPlan, Operator, SubqueryAlias,
+    UserDefinedLogicalNodeCore, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;

@@ -14,7 +14,10 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use datafusion_streaming_physical_plan::config::{RootMode, StreamingOptions};
 
-use super::{CountingSetOperation, FromChangelog, StreamingExtensionPlanner, TemporalJoin, ToChangelog, Unnest, WindowTvf};
+use super::{
+    CountingSetOperation, FromChangelog, StreamingExtensionPlanner, TemporalJoin, ToChangelog, Unnest,
+    WindowTvf,
+};
 
 /// Plans queries with nodes of this crate, and leaves all others to the planner that the session
 /// had before.

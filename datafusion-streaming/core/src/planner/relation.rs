@@ -8,16 +8,17 @@ use arrow::datatypes::{DataType, IntervalMonthDayNano};
 use datafusion::catalog::CatalogProviderList;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_datafusion_err, plan_err};
 use datafusion::datasource::provider_as_source;
+use datafusion::functions::core::expr_ext::FieldAccessor;
+use datafusion::functions_nested::expr_fn::make_array;
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, ExprSchemable, Extension, LogicalPlan, LogicalPlanBuilder};
-use datafusion::functions::core::expr_ext::FieldAccessor;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::sqlparser::ast::{
-    Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName, TableAlias,
-    TableFactor,
+    Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName,
+    TableAlias, TableFactor,
 };
 use datafusion_streaming_physical_plan::changelog::RowKind;
 use datafusion_streaming_physical_plan::operators::set_operation::SetOperation;
@@ -149,8 +150,11 @@ impl StreamingRelationPlanner {
                 _ => {}
             }
         }
-        let names: Vec<_> =
-            alias.iter().flat_map(|alias| &alias.columns).map(|column| cx.normalize_ident(column.name.clone())).collect();
+        let names: Vec<_> = alias
+            .iter()
+            .flat_map(|alias| &alias.columns)
+            .map(|column| cx.normalize_ident(column.name.clone()))
+            .collect();
         let source = UnnestSource::try_new(collection, with_ordinality, &names)?;
         let plan = LogicalPlan::Extension(Extension { node: Arc::new(source) });
         let alias = alias.map(|alias| TableAlias { columns: vec![], ..alias.clone() });
@@ -240,10 +244,12 @@ impl RelationPlanner for StreamingRelationPlanner {
                 with_ordinality,
             } => {
                 let is_flink = with_offset_alias.is_some();
-                return Ok(match self.unnest(array_exprs, alias.as_ref(), *with_ordinality, is_flink, cx)? {
-                    Some(planned) => RelationPlanning::Planned(Box::new(planned)),
-                    None => RelationPlanning::Original(Box::new(relation)),
-                });
+                return Ok(
+                    match self.unnest(array_exprs, alias.as_ref(), *with_ordinality, is_flink, cx)? {
+                        Some(planned) => RelationPlanning::Planned(Box::new(planned)),
+                        None => RelationPlanning::Original(Box::new(relation)),
+                    },
+                );
             }
             TableFactor::Function { lateral: true, name, args, alias, .. } if is_as_of(name) => {
                 let plan = self.versioned_table(&Arguments::of("FOR SYSTEM_TIME AS OF", args)?, cx)?;
@@ -279,9 +285,14 @@ impl RelationPlanner for StreamingRelationPlanner {
     }
 }
 
-/// The collection of an UNNEST. A field of a row of the left table is taken by its name, which
-/// DataFusion does not do across queries.
+/// The collection of an UNNEST. What DataFusion does not plan across queries is put together here:
+/// arrays of columns of the left table, and fields of its rows.
 fn collection_expr(collection: &SqlExpr, cx: &mut dyn RelationPlannerContext) -> Result<Expr> {
+    if let SqlExpr::Array(array) = collection {
+        let elements = array.elem.iter().map(|element| collection_expr(element, cx));
+        let array = make_array(elements.collect::<Result<_>>()?);
+        return ExprSimplifier::new(SimplifyContext::default()).coerce(array, &DFSchema::empty());
+    }
     let error = match cx.sql_expr_to_logical_expr(collection.clone(), &DFSchema::empty()) {
         Ok(expr) => return Ok(expr),
         Err(error) => error,

@@ -146,7 +146,7 @@ impl Contents {
 
     fn batch(&self) -> Result<RecordBatch> {
         let shown = self.versions.iter().flat_map(|versions| match self.has_primary_key {
-            true => versions.last().into_iter().as_slice(),
+            true => &versions[versions.len().saturating_sub(1)..],
             false => versions.as_slice(),
         });
         let ids: Vec<u32> = shown.copied().collect();

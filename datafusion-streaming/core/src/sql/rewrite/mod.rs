@@ -144,6 +144,7 @@ impl VisitorMut for Rewriter {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> Flow {
         rows::expand_overlaps(expr);
+        rows::expand_equality(expr);
         match expr {
             Expr::Function(function) => {
                 frame_ranking(function);

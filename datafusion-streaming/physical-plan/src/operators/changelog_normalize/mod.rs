@@ -188,7 +188,9 @@ impl Operator for ChangelogNormalize {
             let column = |place: usize| -> Result<ArrayRef> {
                 match emission.stored.is_empty() {
                     true => Ok(interleave(&[columns[place].as_ref()], &emission.places)?),
-                    false => Ok(interleave(&[columns[place].as_ref(), stored[place].as_ref()], &emission.places)?),
+                    false => {
+                        Ok(interleave(&[columns[place].as_ref(), stored[place].as_ref()], &emission.places)?)
+                    }
                 }
             };
             let output = (0..columns.len()).map(column).collect::<Result<Vec<_>>>()?;

@@ -12,7 +12,10 @@ use crate::operators::testing::{changes, lines_of};
 use crate::runtime::StreamElement;
 
 fn schema() -> SchemaRef {
-    Arc::new(Schema::new(vec![Field::new("k", DataType::Int32, false), Field::new("v", DataType::Int32, true)]))
+    Arc::new(Schema::new(vec![
+        Field::new("k", DataType::Int32, false),
+        Field::new("v", DataType::Int32, true),
+    ]))
 }
 
 fn rows(rows: &[(RowKind, i32, i32)]) -> Result<StreamElement> {

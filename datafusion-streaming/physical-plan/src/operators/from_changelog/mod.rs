@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatchOptions, StringArray, RecordBatch};
+use arrow::array::{Array, AsArray, RecordBatch, RecordBatchOptions, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion_common::{Result, exec_err};
@@ -52,7 +52,8 @@ impl StreamNode for FromChangelogNode {
     }
 
     fn fmt_arguments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let codes: Vec<_> = self.codes.iter().map(|(code, kind)| format!("{code}: {}", kind.long())).collect();
+        let codes: Vec<_> =
+            self.codes.iter().map(|(code, kind)| format!("{code}: {}", kind.long())).collect();
         write!(f, "op_mapping=[{}]", codes.join(", "))
     }
 
@@ -98,7 +99,8 @@ impl Operator for FromChangelog {
         };
         let kinds = (0..ops.len()).map(kind).collect::<Result<Vec<_>>>()?;
         let columns = changes.batch().columns().iter().enumerate();
-        let columns = columns.filter(|(place, _)| *place != self.node.op).map(|(_, column)| Arc::clone(column));
+        let columns =
+            columns.filter(|(place, _)| *place != self.node.op).map(|(_, column)| Arc::clone(column));
         let options = RecordBatchOptions::new().with_row_count(Some(kinds.len()));
         let batch =
             RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), columns.collect(), &options)?;

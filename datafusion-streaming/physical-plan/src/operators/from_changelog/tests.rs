@@ -20,8 +20,10 @@ fn codes_become_kinds_and_unknown_ones_are_refused() -> Result<()> {
     assert_eq!(node.schema().fields().len(), 1);
     let rows = |ops: Vec<&str>| -> Result<_> {
         let values = Int32Array::from_iter_values(0..ops.len() as i32);
-        let batch =
-            RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(StringArray::from(ops)), Arc::new(values)])?;
+        let batch = RecordBatch::try_new(
+            Arc::clone(&schema),
+            vec![Arc::new(StringArray::from(ops)), Arc::new(values)],
+        )?;
         Ok(changes(ChangelogBatch::insert_only(batch)))
     };
     assert_eq!(lines_of(node.operator(), [rows(vec!["c", "d"])?])?, ["+I 0", "-D 1"]);

@@ -68,8 +68,7 @@ impl Matches {
     /// The rows with their matches.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &[u32])> {
         let start = |place: usize| if place == 0 { 0 } else { self.ends[place - 1] };
-        (0..self.ends.len())
-            .map(move |place| (self.first + place, &self.ids[start(place)..self.ends[place]]))
+        (0..self.ends.len()).map(move |place| (self.first + place, &self.ids[start(place)..self.ends[place]]))
     }
 
     /// The row behind the last.

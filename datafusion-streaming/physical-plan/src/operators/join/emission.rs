@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array,
+};
 use arrow::compute::take;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
@@ -45,7 +47,16 @@ impl<'a> Emission<'a> {
         columns: &'a [OutputColumn],
         schema: &'a SchemaRef,
     ) -> Self {
-        Emission { port, changes, columns, schema, rows: vec![], others: vec![], kinds: vec![], marks: vec![] }
+        Emission {
+            port,
+            changes,
+            columns,
+            schema,
+            rows: vec![],
+            others: vec![],
+            kinds: vec![],
+            marks: vec![],
+        }
     }
 
     #[inline]

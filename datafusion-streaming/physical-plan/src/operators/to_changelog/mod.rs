@@ -57,9 +57,8 @@ impl StreamNode for ToChangelogNode {
         if self.codes == default_codes() {
             return Ok(());
         }
-        let code = |kind: RowKind| {
-            self.codes[kind as usize].as_ref().map(|code| format!("{}: {code}", kind.long()))
-        };
+        let code =
+            |kind: RowKind| self.codes[kind as usize].as_ref().map(|code| format!("{}: {code}", kind.long()));
         let codes: Vec<_> = RowKind::ALL.into_iter().filter_map(code).collect();
         write!(f, "op_mapping=[{}]", codes.join(", "))
     }

@@ -31,7 +31,9 @@ fn columns_of(element: &Field) -> Vec<Field> {
         DataType::Struct(fields) => {
             fields.iter().map(|field| field.as_ref().clone().with_nullable(true)).collect()
         }
-        data_type => vec![Field::new("EXPR$0", data_type.clone(), true).with_metadata(element.metadata().clone())],
+        data_type => {
+            vec![Field::new("EXPR$0", data_type.clone(), true).with_metadata(element.metadata().clone())]
+        }
     }
 }
 

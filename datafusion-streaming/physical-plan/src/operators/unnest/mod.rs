@@ -11,8 +11,8 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
 use datafusion_physical_expr::PhysicalExpr;
 
-pub use self::elements::{ORDINALITY_COLUMN, element_fields};
 use self::elements::{Elements, elements_of};
+pub use self::elements::{ORDINALITY_COLUMN, element_fields};
 use crate::changelog::ChangelogBatch;
 use crate::runtime::{Context, ElementStream, Operator, Output, StreamNode, StreamTask, StreamTraits};
 

@@ -119,9 +119,8 @@ impl StreamNode for IntervalJoinNode {
 
     fn fmt_arguments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |port: usize, place: usize| self.inputs[port].field(place).name().as_str();
-        let names = |port: usize| {
-            self.keys[port].iter().map(|key| name(port, *key)).collect::<Vec<_>>().join(", ")
-        };
+        let names =
+            |port: usize| self.keys[port].iter().map(|key| name(port, *key)).collect::<Vec<_>>().join(", ");
         write!(
             f,
             "type=[{}], left_key=[{}], right_key=[{}], interval=[{} - {} BETWEEN {} ms AND {} ms]",

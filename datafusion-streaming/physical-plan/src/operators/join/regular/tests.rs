@@ -4,7 +4,7 @@ use super::super::testing::{output, rows, spec};
 use super::{JoinSpec, RegularJoinNode};
 use crate::changelog::ChangelogMode;
 use crate::operators::testing::drain;
-use crate::runtime::{Driver, StreamNode, StreamTraits};
+use crate::runtime::{Driver, Operator, StreamNode, StreamTraits, SubtaskSnapshot};
 use crate::state::StateTable;
 
 fn node(join_type: JoinType) -> Result<RegularJoinNode> {
@@ -81,30 +81,24 @@ fn semi_and_anti_joins_follow_the_first_and_the_last_match() -> Result<()> {
 
 #[test]
 fn state_comes_back_from_a_snapshot() -> Result<()> {
-    let mut first = node(JoinType::Full)?.operator()?;
-    let mut second = node(JoinType::Full)?.operator()?;
-    {
-        let mut driver = Driver::detached(Box::new(node(JoinType::Full)?.operator()?), 2, 8192)?;
-        driver.input(0, rows(&["+I 1 10", "+I 2 11"], false)?, 0)?;
-        driver.input(1, rows(&["+I 1 20", "+I 1 20"], false)?, 0)?;
-        let snapshot = driver.snapshot()?;
-        for operator in [&mut first, &mut second] {
-            for table in crate::runtime::Operator::tables(operator) {
-                restore(table, &snapshot)?;
-            }
-        }
+    let mut saved = Driver::detached(Box::new(node(JoinType::Full)?.operator()?), 2, 8192)?;
+    saved.input(0, rows(&["+I 1 10", "+I 2 11"], false)?, 0)?;
+    saved.input(1, rows(&["+I 1 20", "+I 1 20"], false)?, 0)?;
+    let snapshot = saved.snapshot()?;
+    let mut restored = node(JoinType::Full)?.operator()?;
+    for table in restored.tables() {
+        restore(table, &snapshot)?;
     }
-    let mut driver = Driver::detached(Box::new(first), 2, 8192)?;
+    let mut driver = Driver::detached(Box::new(restored), 2, 8192)?;
     driver.input(1, rows(&["-D 1 20", "+I 2 21", "-D 1 20"], false)?, 0)?;
     let mut lines = vec![];
     drain(&mut driver, &mut lines)?;
-    let expected =
-        ["-D 1 10 1 20", "-D 2 11 NULL NULL", "+I 2 11 2 21", "-D 1 10 1 20", "+I 1 10 NULL NULL"];
+    let expected = ["-D 1 10 1 20", "-D 2 11 NULL NULL", "+I 2 11 2 21", "-D 1 10 1 20", "+I 1 10 NULL NULL"];
     assert_eq!(lines, expected);
     Ok(())
 }
 
-fn restore(table: &mut dyn StateTable, snapshot: &crate::runtime::SubtaskSnapshot) -> Result<()> {
+fn restore(table: &mut dyn StateTable, snapshot: &SubtaskSnapshot) -> Result<()> {
     let saved = snapshot.tables.iter().find(|saved| saved.name == table.name()).unwrap();
     match saved.keyed {
         true => {

@@ -55,7 +55,9 @@ impl TemporalJoinNode {
             JoinType::Inner => false,
             JoinType::Left => true,
             other => {
-                return plan_err!("a {other} JOIN FOR SYSTEM_TIME AS OF is not possible: use JOIN or LEFT JOIN");
+                return plan_err!(
+                    "a {other} JOIN FOR SYSTEM_TIME AS OF is not possible: use JOIN or LEFT JOIN"
+                );
             }
         };
         if keys[LEFT].is_empty() {
@@ -134,18 +136,15 @@ impl TemporalJoinNode {
                 );
             }
         }
-        Ok(TemporalJoinNode {
-            times: [self.times[LEFT], rowtime.column],
-            planned: false,
-            ..self.clone()
-        })
+        Ok(TemporalJoinNode { times: [self.times[LEFT], rowtime.column], planned: false, ..self.clone() })
     }
 
     /// The operator of the node.
     pub fn operator(&self) -> Result<impl Operator + 'static> {
         let types: Vec<_> =
             self.keys[LEFT].iter().map(|key| self.inputs[LEFT].field(*key).data_type().clone()).collect();
-        let [left, right] = [LEFT, RIGHT].map(|port| (Arc::clone(&self.inputs[port]), self.keys[port].clone()));
+        let [left, right] =
+            [LEFT, RIGHT].map(|port| (Arc::clone(&self.inputs[port]), self.keys[port].clone()));
         let waiting = Waiting::try_new(left.0, left.1, self.times[LEFT])?;
         let versions = Versions::try_new(right.0, right.1, self.times[RIGHT])?;
         Ok(TemporalJoin::new(self.clone(), JoinKeys::try_new(&types, true)?, waiting, versions))

@@ -60,11 +60,11 @@ impl TemporalJoin {
         let mut columns: Vec<ArrayRef> = self.columns.iter().map(column).collect();
         let mut kinds: Vec<RowKind> = released.kinds.clone();
         if !self.node.outer && ids.contains(&NONE) {
-            let matched: Vec<u32> =
-                (0..rows as u32).filter(|row| ids[*row as usize] != NONE).collect();
+            let matched: Vec<u32> = (0..rows as u32).filter(|row| ids[*row as usize] != NONE).collect();
             kinds = matched.iter().map(|row| released.kinds[*row as usize]).collect();
             let matched = UInt32Array::from(matched);
-            columns = columns.iter().map(|column| Ok(take(column, &matched, None)?)).collect::<Result<_>>()?;
+            columns =
+                columns.iter().map(|column| Ok(take(column, &matched, None)?)).collect::<Result<_>>()?;
         }
         let options = RecordBatchOptions::new().with_row_count(Some(kinds.len()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), columns, &options)?;

@@ -164,8 +164,8 @@ impl StateTable for Versions {
     }
 
     fn memory_size(&self) -> usize {
-        let versions: usize = self.versions.len() * size_of::<Vec<Version>>()
-            + self.rows.len() * size_of::<Version>();
+        let versions: usize =
+            self.versions.len() * size_of::<Vec<Version>>() + self.rows.len() * size_of::<Version>();
         self.rows.memory_size()
             + self.deleted.capacity()
             + versions

@@ -14,9 +14,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_streaming::ChangelogDataFrame;
 use datafusion_streaming::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use datafusion_streaming::config::StreamingOptions;
-use datafusion_streaming::runtime::{
-    Checkpoint, CheckpointCoordinator, StreamElement, StreamEnvironment,
-};
+use datafusion_streaming::runtime::{Checkpoint, CheckpointCoordinator, StreamElement, StreamEnvironment};
 use datafusion_streaming::tables::{ChangelogSender, ChangelogTable};
 use futures::StreamExt;
 
@@ -286,8 +284,10 @@ fn query(random: &mut Random) -> String {
 fn apply(table: &mut Table, changes: &ChangelogBatch) -> Result<()> {
     let options = FormatOptions::default().with_null("NULL");
     let columns = changes.batch().columns();
-    let columns =
-        columns.iter().map(|column| ArrayFormatter::try_new(column, &options)).collect::<Result<Vec<_>, _>>()?;
+    let columns = columns
+        .iter()
+        .map(|column| ArrayFormatter::try_new(column, &options))
+        .collect::<Result<Vec<_>, _>>()?;
     for row in 0..changes.num_rows() {
         let text: Vec<String> = columns.iter().map(|column| column.value(row).to_string()).collect();
         let sign = if changes.kind(row).is_retraction() { -1 } else { 1 };

@@ -21,8 +21,8 @@ use datafusion_streaming_udfs::aggregate::{FlinkAggregateUdf, StreamingAggregate
 
 use super::PlanContext;
 use super::emit_strategy::allowed_lateness;
-use super::slices::plan_slices;
 use super::session::{BySession, plan_session_aggregate};
+use super::slices::plan_slices;
 
 /// Whether an aggregation gives results, not partial state.
 pub(super) fn is_final(aggregate: &AggregateExec) -> bool {

@@ -49,3 +49,8 @@ pub use session::{
     ChangelogDataFrame, ChangelogStream, FlinkScript, FlinkSql, StreamingSessionStateBuilder, install,
     install_with,
 };
+
+/// The embedding example of the README, compiled and run with the doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

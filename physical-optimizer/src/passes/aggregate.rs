@@ -22,6 +22,7 @@ use datafusion_streaming_udfs::aggregate::{FlinkAggregateUdf, StreamingAggregate
 use super::PlanContext;
 use super::emit_strategy::allowed_lateness;
 use super::session::{BySession, plan_session_aggregate};
+use super::slices::plan_slices;
 
 /// Whether an aggregation gives results, not partial state.
 pub(super) fn is_final(aggregate: &AggregateExec) -> bool {
@@ -70,6 +71,11 @@ pub(super) fn plan_aggregate(
             BySession::Ordinary => by_window = None,
             BySession::Attached => starts_as_keys(by, &group),
         }
+    }
+    if let (Some((by, ..)), 0) = (&by_window, lateness)
+        && let Some(plan) = plan_slices(by, &calls, &input, &schema, context)?
+    {
+        return Ok(plan);
     }
     if let Some((group, window, end)) = by_window {
         let node =
@@ -323,7 +329,7 @@ fn window_group<'a>(
     group: &[usize],
     input: &'a StreamExec,
 ) -> Option<(Vec<GroupColumn>, &'a WindowProperties, usize)> {
-    let window = input.traits().window.as_ref().filter(|window| window.rowtime)?;
+    let window = input.traits().window.as_ref()?;
     let end = *group.iter().find(|column| window.end.contains(column))?;
     group.iter().find(|column| window.start.contains(column))?;
     let role = |column: &usize| {

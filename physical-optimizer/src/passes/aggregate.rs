@@ -21,8 +21,8 @@ use datafusion_streaming_udfs::aggregate::{FlinkAggregateUdf, streaming_aggregat
 
 use super::PlanContext;
 use super::emit_strategy::allowed_lateness;
-use super::slices::plan_slices;
 use super::session::{BySession, plan_session_aggregate};
+use super::slices::plan_slices;
 
 /// Whether an aggregation gives results, not partial state.
 pub(super) fn is_final(aggregate: &AggregateExec) -> bool {
@@ -62,7 +62,7 @@ pub(super) fn plan_aggregate(
     };
     let mode = stream.traits().mode;
     let mut by_window = window_group(&group, stream);
-    let lateness = if by_window.is_some() { allowed_lateness(&input, context)? } else { 0 };
+    let lateness = if by_window.is_some() { allowed_lateness(&input, &calls, context)? } else { 0 };
     if let Some((by, window, _)) = &mut by_window
         && window.assigner.is_session()
     {

@@ -23,9 +23,8 @@ fn make_exact(plan: Arc<dyn ExecutionPlan>, asked: bool) -> Result<Arc<dyn Execu
     let asked = asked || asks;
     let children = plan.children().into_iter().map(|child| make_exact(Arc::clone(child), asked));
     let children = children.collect::<Result<Vec<_>>>()?;
-    if let Some(assigner) = stream
-        .filter(|_| asked)
-        .and_then(|stream| stream.node().downcast_ref::<WatermarkAssignerNode>())
+    if let Some(assigner) =
+        stream.filter(|_| asked).and_then(|stream| stream.node().downcast_ref::<WatermarkAssignerNode>())
     {
         return StreamExec::plan(assigner.with_each_row(), children);
     }

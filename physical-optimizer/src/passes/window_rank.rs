@@ -52,7 +52,9 @@ pub(super) fn plan_window_rank(
     let traits = stream.traits();
     let Some(window) = traits.window.as_ref() else { return Ok(None) };
     let of_window = |columns: &[usize]| partition.iter().copied().find(|column| columns.contains(column));
-    let (Some(start), Some(end)) = (of_window(&window.start), of_window(&window.end)) else { return Ok(None) };
+    let (Some(start), Some(end)) = (of_window(&window.start), of_window(&window.end)) else {
+        return Ok(None);
+    };
     if !window.rowtime {
         return plan_err!(
             "ROW_NUMBER over window_start and window_end needs windows over event time: use a column with a \

@@ -10,8 +10,8 @@ mod relation;
 mod to_changelog;
 mod window_tvf;
 
-pub(crate) use null_aware::CorrelatedNotIn;
 pub(crate) use group_windows::{group_window_functions, plan_group_windows};
+pub(crate) use null_aware::CorrelatedNotIn;
 
 pub use extension::StreamingExtensionPlanner;
 pub use global_aggregate::{GlobalAggregate, KeepGlobalAggregates};

@@ -192,7 +192,9 @@ fn batch_of(rows: &[Row]) -> Result<ChangelogBatch> {
 }
 
 fn lines_of(batch: &RecordBatch) -> Vec<Line> {
-    let time = |column: usize, row: usize| batch.column(column).as_primitive::<TimestampMillisecondType>().value(row);
+    let time = |column: usize, row: usize| {
+        batch.column(column).as_primitive::<TimestampMillisecondType>().value(row)
+    };
     let number = |column: usize, row: usize| batch.column(column).as_primitive::<Int64Type>().value(row);
     let line = |row| {
         let values = (3..6).map(|column| number(column, row)).collect();
@@ -297,7 +299,11 @@ fn random_rows_are_aggregated_as_by_hand() -> Result<()> {
                 let expected = expected(*assigner, &rows, delay);
                 for chain in chains {
                     let chain = chain(*assigner, mode(&rows))?;
-                    assert_eq!(answer(chain, &rows, delay, &mut random)?, expected, "{assigner}, delay {delay}");
+                    assert_eq!(
+                        answer(chain, &rows, delay, &mut random)?,
+                        expected,
+                        "{assigner}, delay {delay}"
+                    );
                 }
                 compared += expected.len();
             }
@@ -346,7 +352,8 @@ fn closed_windows_leave_no_state() -> Result<()> {
         let mut chain = chain(tumble, hop, insert_only)?;
         let mut bytes = vec![];
         for window in 0..1_000 {
-            let rows = [(RowKind::Insert, window % 7, window * 100, 1), (RowKind::Insert, 1, window * 100 + 9, 2)];
+            let rows =
+                [(RowKind::Insert, window % 7, window * 100, 1), (RowKind::Insert, 1, window * 100 + 9, 2)];
             push(&mut chain, StreamElement::Data(batch_of(&rows)?), &mut vec![])?;
             push(&mut chain, StreamElement::Watermark(Watermark(window * 100 + 9)), &mut vec![])?;
             if window == 10 || window == 999 {

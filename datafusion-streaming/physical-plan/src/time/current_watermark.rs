@@ -34,12 +34,16 @@ impl ScalarUDFImpl for CurrentWatermark {
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
         match arg_types {
             [DataType::Timestamp(_, zone)] => Ok(DataType::Timestamp(TimeUnit::Millisecond, zone.clone())),
-            _ => plan_err!("CURRENT_WATERMARK takes a rowtime column, a TIMESTAMP or TIMESTAMP_LTZ with a watermark"),
+            _ => plan_err!(
+                "CURRENT_WATERMARK takes a rowtime column, a TIMESTAMP or TIMESTAMP_LTZ with a watermark"
+            ),
         }
     }
 
     fn invoke_with_args(&self, _args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        exec_err!("CURRENT_WATERMARK can only be used in SELECT and WHERE of a query over a table with a watermark")
+        exec_err!(
+            "CURRENT_WATERMARK can only be used in SELECT and WHERE of a query over a table with a watermark"
+        )
     }
 }
 
@@ -54,7 +58,10 @@ pub fn reads_watermark(expression: &Arc<dyn PhysicalExpr>) -> bool {
 }
 
 /// The expression with the watermark put in.
-pub fn with_watermark(expression: &Arc<dyn PhysicalExpr>, watermark: Watermark) -> Result<Arc<dyn PhysicalExpr>> {
+pub fn with_watermark(
+    expression: &Arc<dyn PhysicalExpr>,
+    watermark: Watermark,
+) -> Result<Arc<dyn PhysicalExpr>> {
     let millis = (watermark != Watermark::MIN).then_some(watermark.0);
     let put = |expression: Arc<dyn PhysicalExpr>| match watermark_call(&expression) {
         Some(function) => {

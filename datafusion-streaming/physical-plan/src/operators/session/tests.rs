@@ -40,7 +40,9 @@ fn rows_wait_for_their_session_and_a_row_joins_two() -> Result<()> {
     driver.end(0, 0)?;
     let mut lines = vec![];
     drain(&mut driver, &mut lines)?;
-    let line = |key, time, start, end, last| format!("+I {key} {EPOCH}{time} {EPOCH}{start} {EPOCH}{end} {EPOCH}{last}");
+    let line = |key, time, start, end, last| {
+        format!("+I {key} {EPOCH}{time} {EPOCH}{start} {EPOCH}{end} {EPOCH}{last}")
+    };
     let expected = [
         line(2, "0.500", "0.500", "1.500", "1.499"),
         "watermark 1499".to_string(),

@@ -57,7 +57,10 @@ fn windows_are_ranked_when_they_fire_and_late_rows_are_dropped() -> Result<()> {
     let mut lines = vec![];
     drain(&mut driver, &mut lines)?;
     let line = |key, value, rank| format!("+I {key} {value} 1970-01-01T00:00:00 1970-01-01T00:00:01 {rank}");
-    assert_eq!(lines, [line(1, 9, 1), line(1, 7, 2), line(2, 1, 1), "watermark 999".into(), "watermark MAX".into()]);
+    assert_eq!(
+        lines,
+        [line(1, 9, 1), line(1, 7, 2), line(2, 1, 1), "watermark 999".into(), "watermark MAX".into()]
+    );
     assert_eq!(driver.metrics().late_rows.value(), 1);
     assert_eq!(driver.metrics().state_bytes.value(), 0);
     Ok(())

@@ -54,6 +54,12 @@ impl CalcNode {
         Ok(CalcNode::project(columns.iter().map(column).collect(), schema))
     }
 
+    /// The input columns that the node's columns are, if it does no more than choose them.
+    pub fn input_columns(&self) -> Option<Vec<usize>> {
+        let projection = self.projection.as_ref().filter(|_| self.filter.is_none())?;
+        projection.iter().map(|expression| Some(expression.downcast_ref::<Column>()?.index())).collect()
+    }
+
     /// The filter, if that is all the node does.
     pub fn filter_only(&self) -> Option<&Arc<dyn PhysicalExpr>> {
         self.filter.as_ref().filter(|_| self.projection.is_none())

@@ -62,7 +62,7 @@ pub(super) fn plan_aggregate(
     };
     let mode = stream.traits().mode;
     let mut by_window = window_group(&group, stream);
-    let lateness = if by_window.is_some() { allowed_lateness(&input, context)? } else { 0 };
+    let lateness = if by_window.is_some() { allowed_lateness(&input, &calls, context)? } else { 0 };
     if let Some((by, window, _)) = &mut by_window
         && window.assigner.is_session()
     {

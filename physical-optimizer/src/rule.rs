@@ -9,6 +9,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_streaming_physical_plan::config::StreamingOptions;
 
 use crate::passes::{PlanContext, changelog, exchange, is_streaming, position, recognise, root};
+use crate::verifier::verify;
 
 /// Replaces the native nodes of a plan over unbounded or changing tables by streaming nodes, in
 /// passes:
@@ -46,6 +47,8 @@ impl PhysicalOptimizerRule for StreamingRule {
         let plan = changelog::drop_update_before(plan)?;
         let plan = exchange::distribute(plan, &context)?;
         let plan = root::gather(plan, &context)?;
+        // what is left over is refused here, before DataFusion adapts it to unbounded input
+        verify(&plan)?;
         position::number(plan)
     }
 

@@ -52,7 +52,7 @@ impl PhysicalOptimizerRule for StreamingVerifier {
 }
 
 /// Checks a plan; returns whether its rows come from a stream.
-fn verify(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+pub(crate) fn verify(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     let mut streams = false;
     for child in plan.children() {
         let child_streams = verify(child)?;

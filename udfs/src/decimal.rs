@@ -199,6 +199,24 @@ pub fn remainder(dividend: Unscaled, divisor: Unscaled, scale: i32) -> Option<i1
     rescale_wide(dividend.checked_rem(divisor)?, exact, scale)
 }
 
+/// The double next to a decimal.
+pub fn to_f64(value: i128, scale: u32) -> f64 {
+    // the standard library rounds text correctly
+    format!("{value}e-{scale}").parse().unwrap_or(f64::NAN)
+}
+
+/// The decimal with so many digits behind the point next to the shortest text of a double, as Flink
+/// casts it, rounded half up. `None` for NaN, infinities and what has more than 38 digits.
+pub fn from_f64(value: f64, scale: u32) -> Option<i128> {
+    let text = format!("{value:e}");
+    let (mantissa, exponent) = text.split_once('e')?;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let exponent = exponent.parse::<i32>().ok()? - i32::try_from(fraction.len()).ok()?;
+    let shifted = rescale(digits, 0, i32::try_from(scale).ok()? + exponent)?;
+    fits(shifted, MAX_PRECISION).then_some(shifted)
+}
+
 /// An integer with `from` digits behind the point as one with `to`, rounded half up.
 fn rescale(value: i128, from: u32, to: i32) -> Option<i128> {
     let magnitude = rescale_magnitude(value.unsigned_abs(), to - i32::try_from(from).ok()?)?;
@@ -305,5 +323,17 @@ mod tests {
         assert_eq!(remainder(unscaled(5, 1), unscaled(10_i128.pow(37), 0), 1), Some(5));
         assert_eq!(remainder(unscaled(10_i128.pow(37), 0), unscaled(3, 20), 20), None);
         assert_eq!(remainder(unscaled(1, 0), unscaled(0, 0), 0), None);
+    }
+
+    #[test]
+    fn doubles_and_back() {
+        assert_eq!(to_f64(888_889, 6), 0.888889);
+        assert_eq!(from_f64(0.942_809_041_582_062_9, 6), Some(942_809));
+        assert_eq!(from_f64(-2.5, 0), Some(-3));
+        assert_eq!(from_f64(1e20, 6), Some(10_i128.pow(26)));
+        assert_eq!(from_f64(1e-20, 6), Some(0));
+        assert_eq!(from_f64(f64::NAN, 6), None);
+        assert_eq!(from_f64(f64::INFINITY, 6), None);
+        assert_eq!(from_f64(1e38, 6), None);
     }
 }

@@ -6,10 +6,12 @@
 //! - [`scalar`]: Flink's scalar functions, one a file.
 //! - [`datetime`]: the calendar, zones and Java's patterns.
 //! - [`decimal`]: Flink's arithmetic on DECIMAL.
+//! - [`json`]: values as JSON.
 //! - [`types`]: Flink's names of Arrow types.
 
 pub mod aggregate;
 pub mod datetime;
 pub mod decimal;
+pub mod json;
 pub mod scalar;
 pub mod types;

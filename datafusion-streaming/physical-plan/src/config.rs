@@ -39,6 +39,17 @@ extensions_options! {
         pub source_idle_timeout: u64, default = 0
         /// Whether changelogs of tables with a primary key may repeat changes, and are normalised.
         pub cdc_events_duplicate: bool, default = false
+        /// How long after its end a window aggregation of a table function takes late rows, in
+        /// milliseconds: such a row updates the result of its window. An extension of Flink's SQL.
+        pub window_allowed_lateness: u64, default = 0
+        /// Whether windows in GROUP BY emit again for late rows (Flink's
+        /// `table.exec.emit.late-fire.enabled`).
+        pub emit_late_fire: bool, default = false
+        /// How long such an emission waits, in milliseconds: 0, at once, is the only delay.
+        pub emit_late_fire_delay: u64, default = 0
+        /// How long after its end a window in GROUP BY takes late rows, in milliseconds (Flink's
+        /// `table.exec.emit.allow-lateness`).
+        pub emit_allow_lateness: u64, default = 0
         /// What a client shows of a query: its `changelog` or the `table` at the end.
         pub result_mode: ResultMode, default = ResultMode::Changelog
         /// The folder that relative paths of filesystem tables start from; empty: the process's.

@@ -3,22 +3,25 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::{Result, ScalarValue, internal_err, plan_err};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion_physical_expr::expressions::{Column, Literal, cast};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateInputMode, AggregateOutputMode};
-use datafusion_streaming_physical_plan::changelog::RowKind;
 use datafusion_streaming_physical_plan::operators::aggregate::AggregateCall;
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
+use datafusion_streaming_physical_plan::operators::expand::{ExpandNode, GroupingSet};
 use datafusion_streaming_physical_plan::operators::group_aggregate::GroupAggregateNode;
+use datafusion_streaming_physical_plan::operators::local_group_aggregate::LocalGroupAggregateNode;
 use datafusion_streaming_physical_plan::operators::window_aggregate::{GroupColumn, WindowAggregateNode};
 use datafusion_streaming_physical_plan::runtime::{Monotonicity, StreamExec, WindowProperties};
-use datafusion_streaming_udfs::aggregate::streaming_aggregate_of;
+use datafusion_streaming_udfs::aggregate::{FlinkAggregateUdf, streaming_aggregate_of};
 
 use super::PlanContext;
+use super::emit_strategy::allowed_lateness;
+use super::session::{BySession, plan_session_aggregate};
 
 /// Whether an aggregation gives results, not partial state.
 pub(super) fn is_final(aggregate: &AggregateExec) -> bool {
@@ -34,10 +37,6 @@ pub(super) fn plan_aggregate(
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let first = first_phase(aggregate)?;
     let input = input(Arc::clone(first.input()))?;
-    if first.group_expr().has_grouping_set() {
-        return plan_err!("GROUPING SETS, ROLLUP and CUBE have no streaming form");
-    }
-
     let mut columns = InputColumns::new(input.schema());
     let group = first.group_expr().expr().iter();
     let group: Vec<usize> =
@@ -48,23 +47,97 @@ pub(super) fn plan_aggregate(
         .map(|(call, filter)| plan_call(call, filter.as_ref(), &mut columns))
         .collect::<Result<Vec<_>>>()?;
 
-    let input = columns.calc(input)?;
+    let mut input = columns.calc(input)?;
+    let (mut group, mut calls) = (group, calls);
+    if first.group_expr().has_grouping_set() {
+        let sets = grouping_sets(first.group_expr().groups());
+        let id = aggregate.schema().field(group.len()).clone();
+        (input, group) = expand(input, group, sets, id, &mut calls)?;
+    }
     let calls: Vec<_> = calls.into_iter().map(|call| without_needless_retraction(call, &input)).collect();
     let schema = aggregate.schema();
     let Some(stream) = input.downcast_ref::<StreamExec>() else {
         return internal_err!("the input of an aggregation does not stream");
     };
     let mode = stream.traits().mode;
-    if let Some((group, window, end)) = window_group(&group, stream) {
+    let mut by_window = window_group(&group, stream);
+    let lateness = if by_window.is_some() { allowed_lateness(&input, context)? } else { 0 };
+    if let Some((by, window, _)) = &mut by_window
+        && window.assigner.is_session()
+    {
+        match plan_session_aggregate(by, &calls, &input, &schema, context)? {
+            BySession::Planned(plan) => return Ok(plan),
+            BySession::Ordinary => by_window = None,
+            BySession::Attached => starts_as_keys(by, &group),
+        }
+    }
+    if let Some((group, window, end)) = by_window {
         let node =
             WindowAggregateNode::new(group, window, end, context.zone, calls, input.schema(), schema, mode);
-        return StreamExec::plan(node, vec![input]);
+        return StreamExec::plan(node.with_allowed_lateness(lateness), vec![input]);
     }
     if let Some(node) = needless(&group, &calls, stream, &schema)? {
         return StreamExec::plan(node, vec![input]);
     }
-    let node = GroupAggregateNode::new(group, calls, input.schema(), schema, mode, context.state_ttl());
-    StreamExec::plan(node, vec![input])
+    let node = GroupAggregateNode::new(
+        group.clone(),
+        calls.clone(),
+        input.schema(),
+        schema,
+        mode,
+        context.state_ttl(),
+    );
+    let Some(bundling) = context.bundling() else { return StreamExec::plan(node, vec![input]) };
+    if !in_two_phases(&calls, &context.options.agg_phase_strategy) {
+        return StreamExec::plan(node.with_bundles(bundling), vec![input]);
+    }
+    let retracting = !mode.is_insert_only();
+    let local = LocalGroupAggregateNode::try_new(group, calls, input.schema(), retracting, bundling)?;
+    let local = StreamExec::plan(local, vec![input])?;
+    StreamExec::plan(node.with_partials(bundling), vec![local])
+}
+
+/// Whether mini-batch aggregates before and after the exchange: if it is not told otherwise, wherever
+/// Flink's functions can be merged.
+fn in_two_phases(calls: &[AggregateCall], strategy: &str) -> bool {
+    let merges = |call: &AggregateCall| !matches!(call.function.name(), "first_value" | "last_value");
+    !strategy.eq_ignore_ascii_case("ONE_PHASE") && calls.iter().all(merges)
+}
+
+/// The sets with their numbers, as DataFusion numbers them: a bit for each column that is NULL, and
+/// above these how many times the same set came before.
+fn grouping_sets(sets: &[Vec<bool>]) -> Vec<GroupingSet> {
+    let number = |(place, nulls): (usize, &Vec<bool>)| {
+        let bits = nulls.iter().fold(0, |bits, null| bits << 1 | u64::from(*null));
+        let earlier = sets[..place].iter().filter(|set| *set == nulls).count() as u64;
+        GroupingSet { nulls: nulls.clone(), id: bits | earlier << nulls.len() }
+    };
+    let mut sets: Vec<_> = sets.iter().enumerate().map(number).collect();
+    // however they are written, Flink takes the larger sets first, and those of the first columns
+    sets.sort_by_key(|set| set.id);
+    sets
+}
+
+/// The input of an aggregation by grouping sets, and its group columns there. The calls are told where
+/// their columns are.
+fn expand(
+    input: Arc<dyn ExecutionPlan>,
+    group: Vec<usize>,
+    sets: Vec<GroupingSet>,
+    id: Field,
+    calls: &mut [AggregateCall],
+) -> Result<(Arc<dyn ExecutionPlan>, Vec<usize>)> {
+    let keys: Vec<usize> = (0..=group.len()).collect();
+    let mut kept: Vec<usize> = vec![];
+    for column in calls.iter_mut().flat_map(|call| call.args.iter_mut().chain(call.filter.as_mut())) {
+        let place = kept.iter().position(|kept| kept == column).unwrap_or_else(|| {
+            kept.push(*column);
+            kept.len() - 1
+        });
+        *column = keys.len() + place;
+    }
+    let node = ExpandNode::new(group, sets, id, kept, input.schema());
+    Ok((StreamExec::plan(node, vec![input])?, keys))
 }
 
 /// The call, told to pass over retractions where updates move its argument only the way it looks.
@@ -73,8 +146,7 @@ fn without_needless_retraction(mut call: AggregateCall, input: &Arc<dyn Executio
         return call;
     };
     let traits = stream.traits();
-    call.appends_only = !traits.mode.contains(RowKind::Delete)
-        && call.filter.is_none()
+    call.appends_only = call.filter.is_none()
         && match call.function.name() {
             "max" => traits.monotonicity_of(*arg) == Monotonicity::Increasing,
             "min" => traits.monotonicity_of(*arg) == Monotonicity::Decreasing,
@@ -112,9 +184,7 @@ fn plan_call(
     let Some(function) = streaming_aggregate_of(call.fun()) else {
         return plan_err!("the aggregate function {} has no streaming form", call.fun().name());
     };
-    if call.is_distinct() {
-        return plan_err!("DISTINCT in {} has no streaming form", call.name());
-    }
+    check_call(call, &columns.input)?;
     let display = call.human_display().unwrap_or(call.name()).to_string();
     let mut args = call.expressions();
     if function.name() == "count" && args.iter().all(is_not_null_literal) {
@@ -126,13 +196,33 @@ fn plan_call(
     Ok(AggregateCall {
         args: args.iter().enumerate().map(&mut arg).collect::<Result<_>>()?,
         filter: filter.map(|filter| columns.add(filter, &format!("{display}.filter"))).transpose()?,
+        // the extremes of distinct values are those of all
+        distinct: call.is_distinct() && !matches!(function.name(), "min" | "max"),
         function,
-        distinct: call.is_distinct(),
         ignore_nulls: call.ignore_nulls(),
         appends_only: false,
         return_type: call.field().data_type().clone(),
         display,
     })
+}
+
+/// Refuses what Flink's functions do not take, and DataFusion's do.
+fn check_call(call: &AggregateFunctionExpr, input: &Schema) -> Result<()> {
+    if call.fun().inner().downcast_ref::<FlinkAggregateUdf>().is_none() {
+        return Ok(());
+    }
+    let args = call.expressions();
+    if call.fun().name() == "count" && args.len() > 1 {
+        return plan_err!("{}: COUNT takes one column", call.name());
+    }
+    let nested = args
+        .iter()
+        .map(|arg| arg.data_type(input))
+        .find(|arg| !matches!(arg, Ok(arg) if !matches!(arg, DataType::Struct(_) | DataType::Map(..))));
+    match nested.filter(|_| call.is_distinct()).transpose()? {
+        Some(data_type) => plan_err!("{}: DISTINCT does not take a {data_type}", call.name()),
+        None => Ok(()),
+    }
 }
 
 fn is_not_null_literal(expression: &Arc<dyn PhysicalExpr>) -> bool {
@@ -204,6 +294,15 @@ fn needless(
     let columns = group.iter().copied().chain(calls.iter().flat_map(|call| call.args.iter().copied()));
     let values = columns.enumerate().map(value).collect::<Result<_>>()?;
     Ok(Some(CalcNode::project(values, Arc::clone(schema))))
+}
+
+/// Makes keys of the starts of windows: those of sessions do not follow from their ends.
+fn starts_as_keys(by: &mut [GroupColumn], group: &[usize]) {
+    for (by, column) in by.iter_mut().zip(group) {
+        if *by == GroupColumn::WindowStart {
+            *by = GroupColumn::Key(*column);
+        }
+    }
 }
 
 /// What the group columns are to the windows of the input, if both ends of the windows are among

@@ -1,16 +1,25 @@
 //! The passes of the rule, a file each.
 
 mod aggregate;
+mod appended;
 pub(crate) mod changelog;
+mod emit_strategy;
 pub(crate) mod exchange;
 mod interval;
 mod join;
 mod normalize;
+mod over;
 pub(crate) mod position;
+mod rank;
 pub(crate) mod recognise;
 pub(crate) mod root;
+mod session;
+mod sort_limit;
 mod source;
 mod temporal;
+mod window_columns;
+mod window_join;
+mod window_rank;
 
 use std::sync::Arc;
 
@@ -18,6 +27,7 @@ use datafusion_common::Result;
 use datafusion_common::config::ConfigOptions;
 use datafusion_physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion_streaming_physical_plan::config::{RuntimeMode, StreamingOptions};
+use datafusion_streaming_physical_plan::operators::aggregate::Bundling;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 use datafusion_streaming_physical_plan::time::LocalZone;
 
@@ -41,6 +51,17 @@ impl PlanContext {
     /// The state's time to live in milliseconds, 0 for ever.
     pub(crate) fn state_ttl(&self) -> i64 {
         i64::try_from(self.options.state_ttl).unwrap_or(i64::MAX)
+    }
+
+    /// When bundles end, with mini-batch.
+    pub(crate) fn bundling(&self) -> Option<Bundling> {
+        self.options.mini_batch.then(|| Bundling {
+            size: match usize::try_from(self.options.mini_batch_size) {
+                Ok(0) | Err(_) => usize::MAX,
+                Ok(size) => size,
+            },
+            latency: i64::try_from(self.options.mini_batch_latency).unwrap_or(i64::MAX),
+        })
     }
 }
 

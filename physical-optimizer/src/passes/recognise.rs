@@ -14,6 +14,7 @@ use datafusion_physical_plan::projection::ProjectionExec;
 use datafusion_physical_plan::repartition::RepartitionExec;
 use datafusion_physical_plan::union::UnionExec;
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
+use datafusion_streaming_physical_plan::operators::session::SessionTvfNode;
 use datafusion_streaming_physical_plan::operators::union::UnionNode;
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
@@ -21,8 +22,13 @@ use datafusion_streaming_physical_plan::runtime::StreamExec;
 use super::aggregate::{is_final, plan_aggregate};
 use super::join::plan_join;
 use super::normalize;
+use super::over::plan_over;
+use super::rank::plan_rank;
+use super::sort_limit::plan_sort_limit;
 use super::source::native_source;
 use super::temporal::plan_temporal_join;
+use super::window_join::plan_window_join;
+use super::window_rank::plan_window_rank;
 use super::{PlanContext, is_streaming};
 
 /// The streaming form of a plan that reads a streaming table.
@@ -39,6 +45,22 @@ pub(crate) fn recognise(
     if let Some(aggregate) = plan.downcast_ref::<AggregateExec>().filter(|aggregate| is_final(aggregate)) {
         return plan_aggregate(aggregate, context, |input| recognise(input, context));
     }
+    if let Some(planned) = plan_window_rank(&plan, context)? {
+        return Ok(planned);
+    }
+    let input = |input| match is_streaming(&input, context) {
+        true => recognise(input, context),
+        false => native_source(input, context),
+    };
+    if let Some(planned) = plan_rank(&plan, context, input)? {
+        return Ok(planned);
+    }
+    if let Some(planned) = plan_over(&plan, input)? {
+        return Ok(planned);
+    }
+    if let Some(planned) = plan_sort_limit(&plan, context, input)? {
+        return Ok(planned);
+    }
     let children = plan.children().into_iter();
     let child = |child: &Arc<dyn ExecutionPlan>| match is_streaming(child, context) {
         true => recognise(Arc::clone(child), context),
@@ -46,6 +68,9 @@ pub(crate) fn recognise(
         false => native_source(Arc::clone(child), context),
     };
     let children = children.map(child).collect::<Result<Vec<_>>>()?;
+    if let Some(planned) = plan_window_join(&plan, &children, context)? {
+        return Ok(planned);
+    }
     replace(plan, children, context)
 }
 
@@ -100,7 +125,9 @@ fn replace(
 /// A window function over a stream needs a time that the stream goes by.
 fn check_time_attribute(plan: &Arc<dyn ExecutionPlan>, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<()> {
     let Some(stream) = plan.downcast_ref::<StreamExec>() else { return Ok(()) };
-    let Some(window) = stream.node().downcast_ref::<WindowTvfNode>() else { return Ok(()) };
+    let node = stream.node();
+    let sessions = node.downcast_ref::<SessionTvfNode>().map(SessionTvfNode::windows);
+    let Some(window) = node.downcast_ref::<WindowTvfNode>().or(sessions) else { return Ok(()) };
     let input = inputs.first().and_then(|input| input.downcast_ref::<StreamExec>());
     if input.is_some_and(|input| input.traits().time_attribute(window.time_column()).is_none()) {
         return plan_err!(

@@ -208,7 +208,7 @@ impl<M: Mean> Cells for AvgCells<M> {
     type Value = Option<M::Native>;
     type Output = Values<M::Native>;
 
-    fn args(&self, args: &[ArrayRef]) -> Result<Self::Args> {
+    fn args(&mut self, args: &[ArrayRef]) -> Result<Self::Args> {
         M::Native::values(state_column(args, 0)?)
     }
 

@@ -35,7 +35,7 @@ pub(super) trait Cells: Send + Sync + Debug {
     const RETRACTION: Retraction = Retraction::Supported;
 
     /// The arguments of a batch.
-    fn args(&self, args: &[ArrayRef]) -> Result<Self::Args>;
+    fn args(&mut self, args: &[ArrayRef]) -> Result<Self::Args>;
 
     /// The rows that the function takes: by default those without a NULL in their arguments.
     fn taken(&self, args: &[ArrayRef]) -> Option<NullBuffer> {
@@ -112,7 +112,7 @@ struct Batch<'a, A> {
 }
 
 impl<'a, A> Batch<'a, A> {
-    fn new<C: Cells<Args = A>>(cells: &C, rows: &Rows<'a>, args: &[ArrayRef]) -> Result<Self> {
+    fn new<C: Cells<Args = A>>(cells: &mut C, rows: &Rows<'a>, args: &[ArrayRef]) -> Result<Self> {
         let len = rows.slots.len();
         let retract = rows.retract.unwrap_or(&[]);
         if args.iter().any(|arg| arg.len() != len) || (!retract.is_empty() && retract.len() != len) {

@@ -260,6 +260,13 @@ pub(super) fn grow<T: Clone + Default>(column: &mut Vec<T>, len: usize) {
     }
 }
 
+/// Grows a column of values that cannot be cloned.
+pub(super) fn grow_with<T: Default>(column: &mut Vec<T>, len: usize) {
+    if column.len() < len {
+        column.resize_with(len, T::default);
+    }
+}
+
 /// The bytes of a vector, without what its elements own.
 pub(super) fn vec_size<T>(vec: &Vec<T>) -> usize {
     vec.capacity() * size_of::<T>()
@@ -281,12 +288,20 @@ impl<E: Element> Values<E> {
         Self { values: vec![E::default(); len], nulls: NullMask::new(len) }
     }
 
+    /// Puts a value, behind the others or in the place of the room made for it.
     #[inline(always)]
     pub(super) fn put(&mut self, at: usize, value: Option<E>) {
+        let Some(place) = self.values.get_mut(at) else { return self.put_behind(at, value) };
         match value {
-            Some(value) => self.values[at] = value,
+            Some(value) => *place = value,
             None => self.nulls.set_null(at),
         }
+    }
+
+    #[cold]
+    fn put_behind(&mut self, at: usize, value: Option<E>) {
+        self.values.resize(at + 1, E::default());
+        self.put(at, value);
     }
 
     pub(super) fn finish(self, data_type: &DataType) -> Result<ArrayRef> {

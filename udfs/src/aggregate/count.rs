@@ -50,7 +50,7 @@ impl Cells for CountCells {
     type Value = i64;
     type Output = Vec<i64>;
 
-    fn args(&self, _: &[ArrayRef]) -> Result<()> {
+    fn args(&mut self, _: &[ArrayRef]) -> Result<()> {
         Ok(())
     }
 

@@ -5,13 +5,13 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListArray, StructArray};
-use arrow::buffer::OffsetBuffer;
+use arrow::array::{Array, ArrayRef, Int64Array};
 use arrow::datatypes::{DataType, Field, Fields};
-use datafusion_common::{Result, internal_datafusion_err};
+use datafusion_common::Result;
 
 use super::cells::Cells;
-use super::column::{Element, state_column, vec_size};
+use super::column::{Element, grow_with, state_column, vec_size};
+use super::entries::{EntryLists, entry_lists, list_type};
 use super::members::Members;
 use super::min_max::Extreme;
 use super::multiset::Multiset;
@@ -39,6 +39,7 @@ impl<K> Default for Group<K> {
 /// The extremes of values that may be retracted.
 #[derive(Debug)]
 pub(super) struct RetractableExtremes<M: Members, X> {
+    members: M,
     data_type: DataType,
     groups: Vec<Group<M::Key>>,
     /// Bytes that the groups own.
@@ -49,8 +50,15 @@ pub(super) struct RetractableExtremes<M: Members, X> {
 }
 
 impl<M: Members, X: Extreme> RetractableExtremes<M, X> {
-    pub(super) fn new(data_type: &DataType) -> Self {
-        Self { data_type: data_type.clone(), groups: Vec::new(), owned: 0, changes: 0, extreme: PhantomData }
+    pub(super) fn new(members: M, data_type: &DataType) -> Self {
+        Self {
+            members,
+            data_type: data_type.clone(),
+            groups: Vec::new(),
+            owned: 0,
+            changes: 0,
+            extreme: PhantomData,
+        }
     }
 
     /// Adds `delta` to the count of a member. Returns the count before.
@@ -114,11 +122,12 @@ impl<M: Members, X: Extreme> RetractableExtremes<M, X> {
         }
     }
 
-    /// The type of the members in snapshots.
-    fn member_field(&self) -> Field {
-        let value = Field::new("value", self.data_type.clone(), false);
-        let count = Field::new("count", DataType::Int64, false);
-        Field::new("item", DataType::Struct(Fields::from(vec![value, count])), false)
+    /// The fields of a member in snapshots.
+    fn entry_fields(&self) -> Fields {
+        Fields::from(vec![
+            Field::new("value", self.data_type.clone(), false),
+            Field::new("count", DataType::Int64, false),
+        ])
     }
 }
 
@@ -127,8 +136,8 @@ impl<M: Members, X: Extreme> Cells for RetractableExtremes<M, X> {
     type Value = M::Mark;
     type Output = M::Output;
 
-    fn args(&self, args: &[ArrayRef]) -> Result<Self::Args> {
-        M::batch(state_column(args, 0)?)
+    fn args(&mut self, args: &[ArrayRef]) -> Result<Self::Args> {
+        self.members.batch(state_column(args, 0)?)
     }
 
     #[inline]
@@ -167,22 +176,20 @@ impl<M: Members, X: Extreme> Cells for RetractableExtremes<M, X> {
     }
 
     fn output(&self, len: usize) -> Self::Output {
-        M::output(len)
+        self.members.output(len)
     }
 
     #[inline(always)]
     fn put(&self, at: usize, slot: usize, _: M::Mark, output: &mut Self::Output) {
-        M::put(at, self.groups[slot].extreme.as_ref(), output);
+        self.members.put(at, self.groups[slot].extreme.as_ref(), output);
     }
 
     fn finish(&self, output: Self::Output) -> Result<ArrayRef> {
-        M::finish(output, &self.data_type)
+        self.members.finish(output, &self.data_type)
     }
 
     fn grow(&mut self, slots: usize) {
-        if self.groups.len() < slots {
-            self.groups.resize_with(slots, Group::default);
-        }
+        grow_with(&mut self.groups, slots);
     }
 
     fn clear(&mut self, slot: usize) {
@@ -195,48 +202,37 @@ impl<M: Members, X: Extreme> Cells for RetractableExtremes<M, X> {
     fn state_fields(&self) -> Vec<Field> {
         vec![
             Field::new("extreme", self.data_type.clone(), true),
-            Field::new("values", DataType::List(Arc::new(self.member_field())), false),
+            Field::new("values", list_type(self.entry_fields()), false),
         ]
     }
 
     fn snapshot(&self, slots: &[u32]) -> Result<Vec<ArrayRef>> {
         let groups = || slots.iter().map(|&slot| &self.groups[slot as usize]);
-        let extremes = M::collect(groups().map(|group| group.extreme.as_ref()), &self.data_type)?;
-        let (mut members, mut counts, mut lengths) =
-            (Vec::new(), Vec::new(), Vec::with_capacity(slots.len()));
+        let extremes = self.members.collect(groups().map(|group| group.extreme.as_ref()), &self.data_type)?;
+        let (mut keys, mut counts, mut lengths) = (Vec::new(), Vec::new(), Vec::with_capacity(slots.len()));
         for group in groups() {
             let start = counts.len();
-            for (member, count) in group.values.iter() {
-                members.push(Some(member));
+            for (key, count) in group.values.iter() {
+                keys.push(Some(key));
                 counts.push(count);
             }
             lengths.push(counts.len() - start);
         }
-        let member_field = self.member_field();
-        let fields = match member_field.data_type() {
-            DataType::Struct(fields) => fields.clone(),
-            _ => Fields::empty(),
-        };
-        let members = M::collect(members.into_iter(), &self.data_type)?;
-        let entries = StructArray::try_new(fields, vec![members, Arc::new(Int64Array::from(counts))], None)?;
-        let offsets = OffsetBuffer::from_lengths(lengths);
-        let values = ListArray::try_new(Arc::new(member_field), offsets, Arc::new(entries), None)?;
-        Ok(vec![extremes, Arc::new(values)])
+        let keys = self.members.collect(keys.into_iter(), &self.data_type)?;
+        let counts: ArrayRef = Arc::new(Int64Array::from(counts));
+        Ok(vec![extremes, entry_lists(lengths, self.entry_fields(), vec![keys, counts])?])
     }
 
     fn merge(&mut self, slots: &[u32], state: &[ArrayRef]) -> Result<()> {
         let extremes = state_column(state, 0)?;
-        let extreme_values = M::batch(extremes)?;
-        let lists = state_column(state, 1)?.as_list_opt::<i32>();
-        let lists =
-            lists.ok_or_else(|| internal_datafusion_err!("the state of {} holds no list", X::NAME))?;
-        let entries = lists.values().as_struct();
-        let members = M::batch(state_column(entries.columns(), 0)?)?;
-        let counts = i64::values(state_column(entries.columns(), 1)?)?;
+        let extreme_values = self.members.batch(extremes)?;
+        let lists = EntryLists::new(state, 1)?;
+        let keys = self.members.batch(lists.column(0)?)?;
+        let counts = i64::values(lists.column(1)?)?;
         for (row, &slot) in slots.iter().enumerate() {
             let extreme = extremes.is_valid(row).then(|| M::key(M::get(&extreme_values, row).borrow()));
-            let entries = lists.value_offsets()[row] as usize..lists.value_offsets()[row + 1] as usize;
-            let members = entries.map(|entry| (M::key(M::get(&members, entry).borrow()), counts[entry]));
+            let members =
+                lists.entries(row).map(|entry| (M::key(M::get(&keys, entry).borrow()), counts[entry]));
             self.merge_group(slot as usize, extreme, members);
         }
         Ok(())

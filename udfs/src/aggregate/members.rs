@@ -1,7 +1,8 @@
-//! Values as members of ordered collections.
+//! Values as members of collections.
 
 use std::borrow::Borrow;
 use std::fmt::Debug;
+use std::hash::Hash;
 use std::marker::PhantomData;
 
 use arrow::array::ArrayRef;
@@ -16,17 +17,17 @@ pub(super) trait Members: Debug + Send + Sync + 'static {
     /// A batch of values.
     type Batch;
     /// What a value is looked up by, without owning it.
-    type Probe: Ord + ?Sized;
+    type Probe: Ord + Hash + ?Sized;
     /// A value of a batch, as it is looked up.
     type Borrowed<'a>: Borrow<Self::Probe>;
     /// A value as it is kept: in the order of Java's `compareTo`.
-    type Key: Ord + Clone + Debug + Send + Sync + Borrow<Self::Probe>;
+    type Key: Ord + Hash + Clone + Debug + Send + Sync + Borrow<Self::Probe>;
     /// What tells one value of a slot from another.
     type Mark: Copy + PartialEq;
     /// Values on their way into an array.
     type Output;
 
-    fn batch(array: &ArrayRef) -> Result<Self::Batch>;
+    fn batch(&self, array: &ArrayRef) -> Result<Self::Batch>;
 
     fn get(batch: &Self::Batch, row: usize) -> Self::Borrowed<'_>;
 
@@ -35,33 +36,68 @@ pub(super) trait Members: Debug + Send + Sync + 'static {
     /// The bytes that a key owns.
     fn owned(probe: &Self::Probe) -> usize;
 
+    /// Whether a value equals itself for Flink when it decides whether a result has changed. NaN does
+    /// not, nor does an array with a NULL.
+    fn equals_itself(key: &Self::Key) -> bool;
+
     /// The mark of the value of a slot in a state that has seen so many changes.
     fn mark(value: Option<&Self::Key>, changes: u64) -> Self::Mark;
 
-    /// An output of `len` values.
-    fn output(len: usize) -> Self::Output;
+    /// An output of about `len` values.
+    fn output(&self, len: usize) -> Self::Output;
 
     /// Puts a value into the output. `at` counts up from zero.
-    fn put(at: usize, value: Option<&Self::Key>, output: &mut Self::Output);
+    fn put(&self, at: usize, value: Option<&Self::Key>, output: &mut Self::Output);
 
-    fn finish(output: Self::Output, data_type: &DataType) -> Result<ArrayRef>;
+    fn finish(&self, output: Self::Output, data_type: &DataType) -> Result<ArrayRef>;
 
     /// An array of values.
     fn collect<'a>(
+        &self,
         values: impl ExactSizeIterator<Item = Option<&'a Self::Key>>,
         data_type: &DataType,
     ) -> Result<ArrayRef> {
-        let mut output = Self::output(values.len());
+        let mut output = self.output(values.len());
         for (at, value) in values.enumerate() {
-            Self::put(at, value, &mut output);
+            self.put(at, value, &mut output);
         }
-        Self::finish(output, data_type)
+        self.finish(output, data_type)
     }
 }
+
+/// Calls `$make` with the family of a type.
+macro_rules! dispatch_members {
+    ($data_type:expr, $members:ident => $make:expr) => {{
+        use arrow::datatypes::DataType;
+        use $crate::aggregate::column::dispatch_native;
+        use $crate::aggregate::members::{Native, Text};
+        use $crate::aggregate::nested::Nested;
+        match $data_type {
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+                let $members = Text;
+                $make
+            }
+            _ => dispatch_native!($data_type, N => {
+                let $members = Native::<N>::default();
+                $make
+            }, _ => {
+                let $members = Nested::try_new($data_type)?;
+                $make
+            }),
+        }
+    }};
+}
+pub(super) use dispatch_members;
 
 /// Native values, as integers of their order.
 #[derive(Debug)]
 pub(super) struct Native<E>(PhantomData<E>);
+
+impl<E> Default for Native<E> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
 
 impl<E: Ordered> Members for Native<E> {
     type Batch = E::Values;
@@ -71,7 +107,7 @@ impl<E: Ordered> Members for Native<E> {
     type Mark = Option<E>;
     type Output = Values<E>;
 
-    fn batch(array: &ArrayRef) -> Result<Self::Batch> {
+    fn batch(&self, array: &ArrayRef) -> Result<Self::Batch> {
         E::values(array)
     }
 
@@ -91,20 +127,27 @@ impl<E: Ordered> Members for Native<E> {
     }
 
     #[inline(always)]
+    #[expect(clippy::eq_op, reason = "NaN does not equal itself")]
+    fn equals_itself(key: &E::Key) -> bool {
+        let value = E::from_key(*key);
+        value == value
+    }
+
+    #[inline(always)]
     fn mark(value: Option<&E::Key>, _: u64) -> Option<E> {
         value.copied().map(E::from_key)
     }
 
-    fn output(len: usize) -> Self::Output {
+    fn output(&self, len: usize) -> Self::Output {
         Values::new(len)
     }
 
     #[inline(always)]
-    fn put(at: usize, value: Option<&E::Key>, output: &mut Self::Output) {
+    fn put(&self, at: usize, value: Option<&E::Key>, output: &mut Self::Output) {
         output.put(at, value.copied().map(E::from_key));
     }
 
-    fn finish(output: Self::Output, data_type: &DataType) -> Result<ArrayRef> {
+    fn finish(&self, output: Self::Output, data_type: &DataType) -> Result<ArrayRef> {
         output.finish(data_type)
     }
 }
@@ -121,7 +164,7 @@ impl Members for Text {
     type Mark = u64;
     type Output = TextOutput;
 
-    fn batch(array: &ArrayRef) -> Result<TextValues> {
+    fn batch(&self, array: &ArrayRef) -> Result<TextValues> {
         TextValues::new(array)
     }
 
@@ -138,19 +181,23 @@ impl Members for Text {
         probe.len()
     }
 
+    fn equals_itself(_: &Box<str>) -> bool {
+        true
+    }
+
     fn mark(_: Option<&Box<str>>, changes: u64) -> u64 {
         changes
     }
 
-    fn output(len: usize) -> TextOutput {
+    fn output(&self, len: usize) -> TextOutput {
         TextOutput::with_capacity(len)
     }
 
-    fn put(_: usize, value: Option<&Box<str>>, output: &mut TextOutput) {
+    fn put(&self, _: usize, value: Option<&Box<str>>, output: &mut TextOutput) {
         output.push(value.map(|value| &**value));
     }
 
-    fn finish(output: TextOutput, data_type: &DataType) -> Result<ArrayRef> {
+    fn finish(&self, output: TextOutput, data_type: &DataType) -> Result<ArrayRef> {
         output.finish(data_type)
     }
 }
@@ -158,7 +205,7 @@ impl Members for Text {
 /// An element with an integer that has its order: that of Java's `compareTo`, in which `-0.0` is less
 /// than `0.0`, and NaN, all of which are one, greater than anything else.
 pub(super) trait Ordered: Element {
-    type Key: Copy + Ord + Debug + Send + Sync + 'static;
+    type Key: Copy + Ord + Hash + Debug + Send + Sync + 'static;
 
     fn key(self) -> Self::Key;
 

@@ -109,14 +109,14 @@ fn state<X: Extreme>(args: &AggregateArgs<'_>) -> Result<Box<dyn AggregateState>
     let data_type = args.return_type;
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if args.retracting => {
-            CellState::boxed(RetractableExtremes::<Text, X>::new(data_type))
+            CellState::boxed(RetractableExtremes::<_, X>::new(Text, data_type))
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
             CellState::boxed(StringExtremes::<X>::new(data_type))
         }
         _ => dispatch_native!(data_type, N => {
             if args.retracting {
-                CellState::boxed(RetractableExtremes::<Native<N>, X>::new(data_type))
+                CellState::boxed(RetractableExtremes::<_, X>::new(Native::<N>::default(), data_type))
             } else {
                 CellState::boxed(RunningExtreme::<N, X>::new(data_type))
             }
@@ -154,7 +154,7 @@ impl<E: Element, X: Extreme> Cells for RunningExtreme<E, X> {
 
     const RETRACTION: Retraction = Retraction::Ignored;
 
-    fn args(&self, args: &[ArrayRef]) -> Result<Self::Args> {
+    fn args(&mut self, args: &[ArrayRef]) -> Result<Self::Args> {
         E::values(state_column(args, 0)?)
     }
 

@@ -5,12 +5,33 @@ use std::sync::Arc;
 use datafusion_expr::AggregateUDF;
 use datafusion_functions_aggregate::{average, count, min_max, sum};
 
-use super::{Avg, Count, FlinkAggregateUdf, Max, Min, StreamingAggregate, Sum, Sum0};
+use super::{
+    ArrayAgg, Avg, Collect, Count, FirstValue, FlinkAggregateUdf, JsonArrayAgg, JsonObjectAgg, LastValue,
+    ListAgg, Max, Min, OnNull, Percentile, SingleValue, Statistic, StreamingAggregate, Sum, Sum0,
+};
 
 /// Flink's aggregate functions, to be registered in a session that speaks Flink's SQL.
 pub fn flink_aggregates() -> Vec<Arc<AggregateUDF>> {
-    let functions: [Arc<dyn StreamingAggregate>; 6] =
-        [Arc::new(Count), Arc::new(Sum), Arc::new(Sum0), Arc::new(Avg), Arc::new(Min), Arc::new(Max)];
+    let mut functions: Vec<Arc<dyn StreamingAggregate>> = vec![
+        Arc::new(ArrayAgg),
+        Arc::new(Avg),
+        Arc::new(Collect),
+        Arc::new(Count),
+        Arc::new(FirstValue),
+        Arc::new(JsonArrayAgg(OnNull::Null)),
+        Arc::new(JsonArrayAgg(OnNull::Absent)),
+        Arc::new(JsonObjectAgg(OnNull::Null)),
+        Arc::new(JsonObjectAgg(OnNull::Absent)),
+        Arc::new(LastValue),
+        Arc::new(ListAgg),
+        Arc::new(Max),
+        Arc::new(Min),
+        Arc::new(Percentile),
+        Arc::new(SingleValue),
+        Arc::new(Sum),
+        Arc::new(Sum0),
+    ];
+    functions.extend(Statistic::all().map(|statistic| Arc::new(statistic) as Arc<dyn StreamingAggregate>));
     functions.into_iter().map(|function| FlinkAggregateUdf::new(function).into_udf()).collect()
 }
 

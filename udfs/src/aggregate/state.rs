@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use arrow::array::{ArrayRef, BooleanArray};
 use arrow::datatypes::{DataType, Field};
 use datafusion_common::Result;
+use datafusion_expr::Expr;
 
 /// What a row does to the life of its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,6 +142,16 @@ pub trait StreamingAggregate: Send + Sync + Debug {
     /// Whether the result can be NULL. COUNT's cannot.
     fn is_nullable(&self) -> bool {
         true
+    }
+
+    /// The arguments as they are planned, `None` if they stay as they are written.
+    fn rewrite_args(&self, _: &[Expr]) -> Option<Vec<Expr>> {
+        None
+    }
+
+    /// Whether `IGNORE NULLS` and `RESPECT NULLS` may follow the call.
+    fn supports_null_handling(&self) -> bool {
+        false
     }
 
     /// A new state for a call. Errors where the types have no implementation.

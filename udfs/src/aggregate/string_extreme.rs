@@ -53,7 +53,7 @@ impl<X: Extreme> Cells for StringExtremes<X> {
 
     const RETRACTION: Retraction = Retraction::Ignored;
 
-    fn args(&self, args: &[ArrayRef]) -> Result<TextValues> {
+    fn args(&mut self, args: &[ArrayRef]) -> Result<TextValues> {
         TextValues::new(state_column(args, 0)?)
     }
 

@@ -100,7 +100,7 @@ impl<A: Arithmetic> Cells for InsertOnlySum<A> {
 
     const RETRACTION: Retraction = Retraction::Refused;
 
-    fn args(&self, args: &[ArrayRef]) -> Result<Self::Args> {
+    fn args(&mut self, args: &[ArrayRef]) -> Result<Self::Args> {
         A::Native::values(state_column(args, 0)?)
     }
 
@@ -186,7 +186,7 @@ impl<A: Arithmetic> Cells for RetractableSum<A> {
     type Value = Option<A::Native>;
     type Output = Values<A::Native>;
 
-    fn args(&self, args: &[ArrayRef]) -> Result<Self::Args> {
+    fn args(&mut self, args: &[ArrayRef]) -> Result<Self::Args> {
         self.added.args(args)
     }
 

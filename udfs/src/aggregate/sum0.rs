@@ -59,7 +59,7 @@ impl<A: Arithmetic> Cells for Sum0Cells<A> {
     type Value = Option<A::Native>;
     type Output = Values<A::Native>;
 
-    fn args(&self, args: &[ArrayRef]) -> Result<Self::Args> {
+    fn args(&mut self, args: &[ArrayRef]) -> Result<Self::Args> {
         A::Native::values(state_column(args, 0)?)
     }
 

@@ -5,9 +5,14 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, LargeStringArray, StringArray, StringViewArray};
 use arrow::buffer::{Buffer, OffsetBuffer};
 use arrow::datatypes::DataType;
-use datafusion_common::{Result, internal_err, resources_err};
+use datafusion_common::{DataFusionError, Result, internal_err, resources_datafusion_err};
 
 use super::column::NullMask;
+
+/// Whether a type is one of Arrow's string types.
+pub(super) fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
 
 /// A batch of strings of any of Arrow's string types.
 #[derive(Debug)]
@@ -54,9 +59,21 @@ impl TextOutput {
     #[inline]
     pub(super) fn push(&mut self, value: Option<&str>) {
         match value {
-            Some(value) => self.bytes.extend_from_slice(value.as_bytes()),
+            Some(value) => self.append(value),
             None => self.nulls.set_null(self.ends.len()),
         }
+        self.end();
+    }
+
+    /// Appends a part of the next string, which [`TextOutput::end`] ends.
+    #[inline]
+    pub(super) fn append(&mut self, part: &str) {
+        self.bytes.extend_from_slice(part.as_bytes());
+    }
+
+    /// Ends a string.
+    #[inline]
+    pub(super) fn end(&mut self) {
         self.ends.push(self.bytes.len());
     }
 
@@ -70,11 +87,7 @@ impl TextOutput {
             return Ok(Arc::new(LargeStringArray::try_new(OffsetBuffer::new(offsets.into()), bytes, nulls)?));
         }
         if i32::try_from(bytes.len()).is_err() {
-            return resources_err!(
-                "the strings that an aggregate returns for one batch take {} bytes, and 2 GiB is the limit. \
-                 Use smaller batches",
-                bytes.len()
-            );
+            return Err(too_large("the strings of an aggregate", bytes.len(), "bytes"));
         }
         let offsets = std::iter::once(0).chain(ends.iter().map(|&end| end as i32)).collect::<Vec<_>>();
         let array = StringArray::try_new(OffsetBuffer::new(offsets.into()), bytes, nulls)?;
@@ -83,4 +96,11 @@ impl TextOutput {
             _ => Arc::new(array),
         })
     }
+}
+
+/// The error of a batch of results that Arrow's 32-bit offsets cannot address.
+pub(super) fn too_large(what: &str, size: usize, unit: &str) -> DataFusionError {
+    resources_datafusion_err!(
+        "{what} take {size} {unit} in one batch, and 2^31 is the limit. Use smaller batches"
+    )
 }

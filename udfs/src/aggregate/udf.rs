@@ -6,15 +6,15 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion_common::{Result, ScalarValue, not_impl_err};
-use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::function::{AccumulatorArgs, AggregateFunctionSimplification, StateFieldsArgs};
 use datafusion_expr::utils::{AggregateOrderSensitivity, format_state_name};
 use datafusion_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility,
+    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, GroupsAccumulator, Signature, Volatility,
 };
 
+use super::StreamingAggregate;
 use super::accumulator::{GroupAccumulator, SlotAccumulator, StateFactory};
-use super::{AggregateArgs, StreamingAggregate};
 
 /// A [`StreamingAggregate`] as an aggregate function of DataFusion: its types in planning, its state
 /// in batch aggregation and, through [`streaming_aggregate_of`](super::streaming_aggregate_of), in
@@ -35,17 +35,15 @@ impl FlinkAggregateUdf {
         &self.function
     }
 
-    fn factory(&self, args: &AccumulatorArgs<'_>, retracting: bool) -> Result<StateFactory> {
-        if args.is_distinct {
-            return not_impl_err!("{}(DISTINCT …) in a batch plan", self.function.name());
-        }
-        Ok(StateFactory {
+    fn factory(&self, args: &AccumulatorArgs<'_>, retracting: bool) -> StateFactory {
+        StateFactory {
             function: Arc::clone(&self.function),
             arg_types: args.expr_fields.iter().map(|field| field.data_type().clone()).collect(),
             return_type: args.return_type().clone(),
             retracting,
             ignore_nulls: args.ignore_nulls,
-        })
+            distinct: args.is_distinct,
+        }
     }
 }
 
@@ -100,42 +98,55 @@ impl AggregateUDFImpl for FlinkAggregateUdf {
         if self.is_nullable() { ScalarValue::try_from(data_type) } else { ScalarValue::new_zero(data_type) }
     }
 
+    fn simplify(&self) -> Option<AggregateFunctionSimplification> {
+        let function = Arc::clone(&self.function);
+        Some(Box::new(move |mut call, _| {
+            if let Some(args) = function.rewrite_args(&call.params.args) {
+                call.params.args = args;
+            }
+            Ok(Expr::AggregateFunction(call))
+        }))
+    }
+
+    fn supports_null_handling_clause(&self) -> bool {
+        self.function.supports_null_handling()
+    }
+
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
         AggregateOrderSensitivity::Insensitive
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        if args.is_distinct {
-            return not_impl_err!("{}(DISTINCT …) in a batch plan", self.function.name());
-        }
-        let arg_types: Vec<_> = args.input_fields.iter().map(|field| field.data_type().clone()).collect();
-        let state = self.function.state(&AggregateArgs {
-            arg_types: &arg_types,
-            return_type: args.return_type(),
+        let factory = StateFactory {
+            function: Arc::clone(&self.function),
+            arg_types: args.input_fields.iter().map(|field| field.data_type().clone()).collect(),
+            return_type: args.return_type().clone(),
             retracting: false,
             ignore_nulls: false,
-        })?;
+            distinct: args.is_distinct,
+        };
+        let states = factory.states()?;
         let named = |field: Field| {
             let name = format_state_name(args.name, field.name());
             Arc::new(field.with_name(name))
         };
-        Ok(state.state_fields().into_iter().map(named).collect())
+        Ok(states.state_fields().into_iter().map(named).collect())
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(SlotAccumulator::try_new(&self.factory(&args, false)?)?))
+        Ok(Box::new(SlotAccumulator::try_new(&self.factory(&args, false))?))
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(SlotAccumulator::try_new(&self.factory(&args, true)?)?))
+        Ok(Box::new(SlotAccumulator::try_new(&self.factory(&args, true))?))
     }
 
-    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        !args.is_distinct
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
+        true
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(GroupAccumulator::try_new(self.factory(&args, false)?)?))
+        Ok(Box::new(GroupAccumulator::try_new(self.factory(&args, false))?))
     }
 }
 

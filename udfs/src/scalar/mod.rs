@@ -9,6 +9,7 @@ mod date_format;
 mod decimal_arithmetic;
 mod floor_ceil;
 mod instants;
+mod json_string;
 mod modulo;
 mod split_index;
 mod to_timestamp;
@@ -21,6 +22,7 @@ use datafusion_expr::ScalarUDF;
 pub use date_format::DateFormat;
 pub use decimal_arithmetic::{DecimalArithmetic, DecimalOperator};
 pub use floor_ceil::{FloorCeil, Rounding};
+pub use json_string::JsonString;
 pub use modulo::Modulo;
 pub use split_index::SplitIndex;
 pub use to_timestamp::ToTimestamp;
@@ -32,6 +34,7 @@ pub fn flink_scalars() -> Vec<Arc<ScalarUDF>> {
         ScalarUDF::from(DateFormat::default()),
         ScalarUDF::from(FloorCeil::new(Rounding::Floor)),
         ScalarUDF::from(FloorCeil::new(Rounding::Ceil)),
+        ScalarUDF::from(JsonString::default()),
         ScalarUDF::from(Modulo::default()),
         ScalarUDF::from(SplitIndex::default()),
         ScalarUDF::from(ToTimestamp::default()),

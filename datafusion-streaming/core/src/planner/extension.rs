@@ -14,13 +14,17 @@ use datafusion_streaming_physical_plan::config::StreamingOptions;
 use datafusion_streaming_physical_plan::operators::from_changelog::FromChangelogNode;
 use datafusion_streaming_physical_plan::operators::join::temporal::TemporalJoinNode;
 use datafusion_streaming_physical_plan::operators::join::{LEFT, RIGHT, Residual};
+use datafusion_streaming_physical_plan::operators::session::SessionTvfNode;
 use datafusion_streaming_physical_plan::operators::set_operation::SetOperationNode;
 use datafusion_streaming_physical_plan::operators::to_changelog::ToChangelogNode;
 use datafusion_streaming_physical_plan::operators::unnest::UnnestNode;
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
+use datafusion_streaming_physical_plan::time::WindowAssigner;
 
-use super::{CountingSetOperation, FromChangelog, TemporalJoin, ToChangelog, Unnest, WindowTvf};
+use super::{
+    CountingSetOperation, FromChangelog, GlobalAggregate, TemporalJoin, ToChangelog, Unnest, WindowTvf,
+};
 
 /// Plans the logical nodes of this crate. [`install`](crate::install) puts it in place; a session
 /// with a query planner of its own can add it there instead.
@@ -54,16 +58,25 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
         }
         let ([logical], [physical]) = (logical_inputs, physical_inputs) else { return Ok(None) };
         if let Some(window) = node.as_any().downcast_ref::<WindowTvf>() {
-            let Expr::Column(time) = window.time() else {
-                return plan_err!(
-                    "the time column of a window function must be a column, not {}",
-                    window.time()
-                );
+            let column = |expr: &Expr| match expr {
+                Expr::Column(column) => logical.schema().index_of_column(column),
+                other => plan_err!("the time column of a window function must be a column, not {other}"),
             };
-            let time = logical.schema().index_of_column(time)?;
+            let time = column(window.time())?;
             let zone = StreamingOptions::of(session.config_options()).zone()?;
-            let node = WindowTvfNode::try_new(time, window.assigner(), zone, &physical.schema())?;
-            return StreamExec::plan(node, vec![Arc::clone(physical)]).map(Some);
+            let inputs = vec![Arc::clone(physical)];
+            let plan = match window.assigner() {
+                WindowAssigner::Session { gap } => {
+                    let partition = window.partition_by().iter().map(column).collect::<Result<_>>()?;
+                    let node = SessionTvfNode::try_new(time, gap, partition, zone, physical.schema())?;
+                    StreamExec::plan(node.with_of_group_by(window.is_of_group_by()), inputs)
+                }
+                assigner => {
+                    let node = WindowTvfNode::try_new(time, assigner, zone, &physical.schema())?;
+                    StreamExec::plan(node.with_of_group_by(window.is_of_group_by()), inputs)
+                }
+            };
+            return plan.map(Some);
         }
         if let Some(unnest) = node.as_any().downcast_ref::<Unnest>() {
             let collection =
@@ -90,6 +103,9 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
             let codes = changelog.codes().clone();
             let node = ToChangelogNode::new(changelog.op(), codes, &physical.schema());
             return StreamExec::plan(node, vec![Arc::clone(physical)]).map(Some);
+        }
+        if node.as_any().is::<GlobalAggregate>() {
+            return Ok(Some(Arc::clone(physical)));
         }
         Ok(None)
     }

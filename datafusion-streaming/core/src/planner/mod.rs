@@ -2,6 +2,9 @@
 
 mod extension;
 mod from_changelog;
+mod global_aggregate;
+mod group_windows;
+mod intervals;
 mod lateral;
 mod query;
 mod relation;
@@ -11,8 +14,11 @@ mod to_changelog;
 mod unnest;
 mod window_tvf;
 
+pub(crate) use group_windows::{group_window_functions, plan_group_windows};
+
 pub use extension::StreamingExtensionPlanner;
 pub use from_changelog::FromChangelog;
+pub use global_aggregate::{GlobalAggregate, KeepGlobalAggregates};
 pub use lateral::LateralRule;
 pub use query::StreamingQueryPlanner;
 pub use relation::StreamingRelationPlanner;

@@ -15,8 +15,8 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 use datafusion_streaming_physical_plan::config::{RootMode, StreamingOptions};
 
 use super::{
-    CountingSetOperation, FromChangelog, StreamingExtensionPlanner, TemporalJoin, ToChangelog, Unnest,
-    WindowTvf,
+    CountingSetOperation, FromChangelog, GlobalAggregate, StreamingExtensionPlanner, TemporalJoin,
+    ToChangelog, Unnest, WindowTvf,
 };
 
 /// Plans queries with nodes of this crate, and leaves all others to the planner that the session
@@ -65,6 +65,7 @@ fn has_streaming_nodes(plan: &LogicalPlan) -> Result<bool> {
         if let LogicalPlan::Extension(extension) = node {
             let node = extension.node.as_any();
             found |= node.is::<WindowTvf>()
+                || node.is::<GlobalAggregate>()
                 || node.is::<ToChangelog>()
                 || node.is::<CountingSetOperation>()
                 || node.is::<FromChangelog>()

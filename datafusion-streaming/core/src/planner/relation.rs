@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, IntervalMonthDayNano};
+use arrow::datatypes::DataType;
 use datafusion::catalog::CatalogProviderList;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_datafusion_err, plan_err};
 use datafusion::datasource::provider_as_source;
@@ -26,11 +26,12 @@ use datafusion_streaming_physical_plan::operators::to_changelog::{OP_COLUMN, OpC
 use datafusion_streaming_physical_plan::time::WindowAssigner;
 use futures::FutureExt;
 
+use super::intervals::{interval_millis, positive};
 use super::{CountingSetOperation, FromChangelog, ToChangelog, UnnestSource, VersionedTable, WindowTvf};
 use crate::sql::rewrite::{AS_OF, EXCEPT_ALL, INTERSECT_ALL};
 use crate::sql::{TableArgument, descriptor_columns};
 
-/// Plans `TUMBLE(…)`, `HOP(…)`, `CUMULATE(…)` and `TO_CHANGELOG(…)` in FROM, for both doors. Refuses
+/// Plans `TUMBLE(…)`, `HOP(…)`, `CUMULATE(…)`, `SESSION(…)` and `TO_CHANGELOG(…)` in FROM, for both doors. Refuses
 /// `FOR SYSTEM_TIME AS OF`, which DataFusion would ignore silently.
 #[derive(Debug)]
 pub struct StreamingRelationPlanner {
@@ -83,16 +84,26 @@ impl StreamingRelationPlanner {
         cx: &mut dyn RelationPlannerContext,
     ) -> Result<LogicalPlan> {
         let name = function.name();
-        let input = self.table(arguments.get("DATA", 0)?, cx)?;
+        let data = arguments.get("DATA", 0)?;
+        let input = self.table(data, cx)?;
+        let partition_by = TableArgument::from_expr(data).map(|table| table.partition_by).unwrap_or_default();
+        if !partition_by.is_empty() && !matches!(function, WindowFunction::Session) {
+            return plan_err!(
+                "{name} takes no PARTITION BY: name the columns in the GROUP BY of the query instead"
+            );
+        }
+        let column = |column| cx.sql_to_expr(column, input.schema());
+        let partition_by = partition_by.into_iter().map(column).collect::<Result<Vec<_>>>()?;
         let time = arguments.get("TIMECOL", 1)?;
         let time = match descriptor_columns(time).as_deref() {
-            Some([column]) => SqlExpr::Identifier(column.clone()),
+            // Flink goes by the first column, too, where there are more
+            Some([column, ..]) => SqlExpr::Identifier(column.clone()),
             _ => return plan_err!("{name}: the second argument must be DESCRIPTOR(column), not {time}"),
         };
         let time = cx.sql_to_expr(time, input.schema())?;
         let mut interval = |parameter: &str, place: usize| -> Result<i64> {
             let argument = arguments.get(parameter, place)?;
-            positive(name, parameter, interval_millis(name, parameter, argument, cx)?)
+            positive(name, parameter, constant_interval(name, parameter, argument, cx)?)
         };
         let assigner = match function {
             WindowFunction::Tumble => WindowAssigner::Tumble { size: interval("SIZE", 2)?, offset: 0 },
@@ -104,15 +115,16 @@ impl StreamingRelationPlanner {
                 max_size: interval("SIZE", 3)?,
                 offset: 0,
             },
+            WindowFunction::Session => WindowAssigner::Session { gap: interval("GAP", 2)? },
         };
         let offset = match arguments.find("OFFSET", function.intervals() + 2) {
-            Some(argument) => interval_millis(name, "OFFSET", argument, cx)?,
-            None => 0,
+            Some(argument) if !assigner.is_session() => constant_interval(name, "OFFSET", argument, cx)?,
+            _ => 0,
         };
         arguments.refuse_others(function.parameters())?;
         let assigner = with_offset(assigner, offset);
         check(name, assigner)?;
-        let node = WindowTvf::try_new(input, time, assigner)?;
+        let node = WindowTvf::try_new(input, time, partition_by, assigner)?;
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
@@ -278,6 +290,7 @@ impl RelationPlanner for StreamingRelationPlanner {
             Some(INTERSECT_ALL) => self.set_operation(SetOperation::IntersectAll, args, cx)?,
             Some(EXCEPT_ALL) => self.set_operation(SetOperation::ExceptAll, args, cx)?,
             Some("FROM_CHANGELOG") => self.from_changelog(Arguments::of("FROM_CHANGELOG", args)?, cx)?,
+            Some("SESSION") => window(WindowFunction::Session)?,
             Some("TO_CHANGELOG") => self.to_changelog(Arguments::of("TO_CHANGELOG", args)?, cx)?,
             _ => return Ok(RelationPlanning::Original(Box::new(relation))),
         };
@@ -358,6 +371,7 @@ enum WindowFunction {
     Tumble,
     Hop,
     Cumulate,
+    Session,
 }
 
 impl WindowFunction {
@@ -366,13 +380,14 @@ impl WindowFunction {
             WindowFunction::Tumble => "TUMBLE",
             WindowFunction::Hop => "HOP",
             WindowFunction::Cumulate => "CUMULATE",
+            WindowFunction::Session => "SESSION",
         }
     }
 
     /// The number of intervals that it must have.
     fn intervals(self) -> usize {
         match self {
-            WindowFunction::Tumble => 1,
+            WindowFunction::Tumble | WindowFunction::Session => 1,
             WindowFunction::Hop | WindowFunction::Cumulate => 2,
         }
     }
@@ -382,6 +397,7 @@ impl WindowFunction {
             WindowFunction::Tumble => &["DATA", "TIMECOL", "SIZE", "OFFSET"],
             WindowFunction::Hop => &["DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"],
             WindowFunction::Cumulate => &["DATA", "TIMECOL", "STEP", "SIZE", "OFFSET"],
+            WindowFunction::Session => &["DATA", "TIMECOL", "GAP"],
         }
     }
 }
@@ -459,40 +475,13 @@ fn table_factor(name: ObjectName) -> TableFactor {
     }
 }
 
-/// A constant interval in milliseconds.
-fn interval_millis(
+fn constant_interval(
     function: &str,
     parameter: &str,
     argument: &SqlExpr,
     cx: &mut dyn RelationPlannerContext,
 ) -> Result<i64> {
-    let expr = cx.sql_to_expr(argument.clone(), &DFSchema::empty())?;
-    let expr = ExprSimplifier::new(SimplifyContext::default()).simplify(expr)?;
-    let millis = match &expr {
-        Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(interval)), _) => millis_of(interval),
-        Expr::Literal(ScalarValue::IntervalDayTime(Some(interval)), _) => {
-            Some(i64::from(interval.days) * MILLIS_PER_DAY + i64::from(interval.milliseconds))
-        }
-        _ => None,
-    };
-    millis.ok_or_else(|| {
-        plan_datafusion_err!("{function}: {parameter} must be an interval of days or less, such as INTERVAL '10' MINUTE, not {argument}")
-    })
-}
-
-const MILLIS_PER_DAY: i64 = 86_400_000;
-
-/// The milliseconds of an interval that has no months.
-fn millis_of(interval: &IntervalMonthDayNano) -> Option<i64> {
-    (interval.months == 0)
-        .then(|| i64::from(interval.days) * MILLIS_PER_DAY + interval.nanoseconds / 1_000_000)
-}
-
-fn positive(function: &str, parameter: &str, millis: i64) -> Result<i64> {
-    match millis > 0 {
-        true => Ok(millis),
-        false => plan_err!("{function}: {parameter} must be at least a millisecond"),
-    }
+    interval_millis(function, parameter, cx.sql_to_expr(argument.clone(), &DFSchema::empty())?)
 }
 
 fn with_offset(assigner: WindowAssigner, new: i64) -> WindowAssigner {
@@ -502,26 +491,29 @@ fn with_offset(assigner: WindowAssigner, new: i64) -> WindowAssigner {
         WindowAssigner::Cumulate { step, max_size, .. } => {
             WindowAssigner::Cumulate { step, max_size, offset: new }
         }
+        WindowAssigner::Session { gap } => WindowAssigner::Session { gap },
     }
 }
 
-/// Flink's rules: of HOP and CUMULATE the size is a multiple of the step, and the offset lies within
-/// a step.
+/// Flink's rules: of CUMULATE the size is a multiple of the step, and the offset lies within a window. The slide of
+/// HOP is checked where its windows are aggregated: the plain function takes any.
 fn check(function: &str, assigner: WindowAssigner) -> Result<()> {
-    let (step, size, offset, parameter) = match assigner {
-        WindowAssigner::Tumble { size, offset } => (size, size, offset, "SIZE"),
-        WindowAssigner::Hop { slide, size, offset } => (slide, size, offset, "SLIDE"),
-        WindowAssigner::Cumulate { step, max_size, offset } => (step, max_size, offset, "STEP"),
+    let (size, offset) = match assigner {
+        WindowAssigner::Tumble { size, offset } | WindowAssigner::Hop { size, offset, .. } => (size, offset),
+        WindowAssigner::Cumulate { step, max_size, .. } if max_size % step != 0 => {
+            return plan_err!(
+                "{function}: SIZE ({max_size} ms) must be a multiple of STEP ({step} ms), such as {} ms",
+                (max_size / step + 1) * step
+            );
+        }
+        WindowAssigner::Cumulate { max_size, offset, .. } => (max_size, offset),
+        WindowAssigner::Session { .. } => return Ok(()),
     };
-    if size % step != 0 {
-        return plan_err!("{function}: SIZE ({size} ms) must be a multiple of {parameter} ({step} ms)");
-    }
-    let within = match assigner {
-        WindowAssigner::Cumulate { .. } => size,
-        WindowAssigner::Tumble { .. } | WindowAssigner::Hop { .. } => step,
-    };
-    match offset.abs() < within {
+    match offset.abs() < size {
         true => Ok(()),
-        false => plan_err!("{function}: OFFSET ({offset} ms) must be less than {within} ms either way"),
+        false => plan_err!(
+            "{function}: OFFSET ({offset} ms) must be less than {size} ms either way; write {} ms for the same windows",
+            offset % size
+        ),
     }
 }

@@ -19,8 +19,11 @@ use datafusion_streaming_physical_plan::time::proctime_udf;
 use datafusion_streaming_udfs::aggregate::flink_aggregates;
 
 use super::explain::explain;
+use super::filters::plan_checked;
 use super::options;
+use super::rank_functions::bigint_rank;
 use super::script::FlinkScript;
+use crate::planner::{KeepGlobalAggregates, group_window_functions, plan_group_windows};
 use crate::sql::{CreateView, FlinkType, FlinkTypePlanner, Show, Statement, parse};
 use crate::tables::{StreamTable, TableDefinition};
 
@@ -69,7 +72,7 @@ pub(super) async fn run_statement(ctx: &SessionContext, statement: Statement) ->
         }
         Statement::DataFusion(statement) => {
             let state = flink_state(ctx)?;
-            let plan = state.statement_to_plan(statement).await?;
+            let plan = plan_group_windows(plan_checked(&state, statement).await?)?;
             Ok(DataFrame::new(state, plan))
         }
         Statement::CreateTable(table) => create_table(ctx, *table).await,
@@ -113,7 +116,8 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     let session_id = current.session_id().to_string();
     let mut builder = SessionStateBuilder::new_from_existing(current)
         .with_session_id(session_id)
-        .with_type_planner(Arc::new(FlinkTypePlanner));
+        .with_type_planner(Arc::new(FlinkTypePlanner))
+        .with_analyzer_rule(Arc::new(KeepGlobalAggregates));
     if let Some(optimizer) = builder.optimizer() {
         // it makes two aggregations of one, whose changelog is another
         optimizer.rules.retain(|rule| rule.name() != "single_distinct_aggregation_to_group_by");
@@ -124,7 +128,6 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     parser.parse_float_as_decimal = true;
     parser.default_null_ordering = "nulls_min".to_string();
     parser.map_string_types_to_utf8view = false;
-    parser.enable_subquery_sort_elimination = false;
     let optimizer = &mut state.config_mut().options_mut().optimizer;
     optimizer.enable_physical_uncorrelated_scalar_subquery = false;
     optimizer.enable_round_robin_repartition = false;
@@ -133,6 +136,14 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     }
     for function in datafusion_streaming_udfs::scalar::flink_scalars() {
         state.register_udf(function)?;
+    }
+    for function in group_window_functions() {
+        state.register_udf(Arc::new(function))?;
+    }
+    for name in ["row_number", "rank", "dense_rank"] {
+        if let Ok(function) = state.udwf(name) {
+            state.register_udwf(bigint_rank(function))?;
+        }
     }
     let environment = state.config().get_extension::<StreamEnvironment>().unwrap_or_default();
     state.register_udf(Arc::new(proctime_udf(Arc::clone(&environment.clock))))?;
@@ -165,7 +176,7 @@ async fn create_view(ctx: &SessionContext, view: CreateView) -> Result<DataFrame
     }
     let state = flink_state(ctx)?;
     let query = DFStatement::Statement(Box::new(SqlStatement::Query(view.query)));
-    let mut plan = state.statement_to_plan(query).await?;
+    let mut plan = plan_group_windows(plan_checked(&state, query).await?)?;
     if !view.columns.is_empty() {
         plan = renamed(plan, &view.name, &view.columns)?;
     }

@@ -5,9 +5,11 @@
 
 mod changelog;
 mod explain;
+mod filters;
 mod flink;
 mod install;
 mod options;
+mod rank_functions;
 mod script;
 
 pub use changelog::{ChangelogDataFrame, ChangelogStream};

@@ -54,6 +54,8 @@ pub enum Column {
         name: String,
         /// The expression, rewritten and ready to be planned over the physical and metadata columns.
         expr: Box<Expr>,
+        /// The expression as it was written.
+        text: String,
         /// The column's comment.
         comment: Option<String>,
     },
@@ -87,6 +89,8 @@ pub struct WatermarkDefinition {
     pub column: String,
     /// The watermark that a row gives rise to, rewritten and ready to be planned over the table's columns.
     pub expr: Expr,
+    /// The expression as it was written.
+    pub text: String,
 }
 
 /// `LIKE source [({INCLUDING | EXCLUDING | OVERWRITING} {ALL | CONSTRAINTS | …} …)]`
@@ -164,7 +168,8 @@ fn parse_element(
             return Err(tokens::error(message, location));
         }
         tokens::expect_words(parser, &["AS"])?;
-        table.watermark = Some(WatermarkDefinition { column, expr: parse_expr(parser)? });
+        let (expr, text) = parse_expr(parser)?;
+        table.watermark = Some(WatermarkDefinition { column, expr, text });
         *watermark_at = location;
         return Ok(());
     }
@@ -197,9 +202,9 @@ fn parse_column(parser: &mut Parser, table: &mut CreateTable) -> Result<Option<V
         return Err(tokens::error(format!("There are two columns {name}"), location));
     }
     if tokens::accept_words(parser, &["AS"]) {
-        let expr = Box::new(parse_expr(parser)?);
+        let (expr, text) = parse_expr(parser)?;
         let comment = parse_comment(parser)?;
-        table.columns.push(Column::Computed { name, expr, comment });
+        table.columns.push(Column::Computed { name, expr: Box::new(expr), text, comment });
         return Ok(None);
     }
     if matches!(parser.peek_token_ref().token, Token::Comma | Token::RParen) {
@@ -246,10 +251,13 @@ fn expect_not_enforced(parser: &mut Parser) -> Result<(), ParserError> {
     Err(tokens::error("A primary key is not enforced: write PRIMARY KEY … NOT ENFORCED", location))
 }
 
-fn parse_expr(parser: &mut Parser) -> Result<Expr, ParserError> {
+/// An expression, rewritten, and its text.
+fn parse_expr(parser: &mut Parser) -> Result<(Expr, String), ParserError> {
+    let start = parser.index();
     let mut expr = parser.parse_expr()?;
+    let text: String = (start..parser.index()).map(|index| parser.token_at(index).to_string()).collect();
     rewrite::expression(&mut expr)?;
-    Ok(expr)
+    Ok((expr, text.trim().to_string()))
 }
 
 /// `[COMMENT 'text']`

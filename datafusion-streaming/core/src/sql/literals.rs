@@ -1,7 +1,7 @@
 //! Typed literals: intervals, and `DATE`, `TIME` and `TIMESTAMP` in front of a string.
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
-use datafusion::sql::sqlparser::ast::{CastKind, Expr, Interval, TypedString, Value};
+use datafusion::sql::sqlparser::ast::{CastKind, Expr, Interval, TypedString, UnaryOperator, Value};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
@@ -204,11 +204,7 @@ fn parse_interval_of_expression(parser: &mut Parser, negative: bool) -> Result<E
     let value = parser.parse_prefix()?;
     let unit = Unit::parse(parser)?;
     let interval = call(INTERVAL_FUNCTION, vec![value, text(unit.name())]);
-    Ok(if negative {
-        Expr::UnaryOp { op: datafusion::sql::sqlparser::ast::UnaryOperator::Minus, expr: Box::new(interval) }
-    } else {
-        interval
-    })
+    Ok(if negative { Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(interval) } } else { interval })
 }
 
 /// An interval that DataFusion plans to the literal of these months, or of these milliseconds: whole days as days,

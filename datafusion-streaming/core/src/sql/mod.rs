@@ -16,6 +16,21 @@
 //! | `sql_parser.map_string_types_to_utf8view` | `false` | strings are `Utf8` |
 //! | `sql_parser.enable_subquery_sort_elimination` | `false` | a rewritten query may sort in a subquery |
 //! | type planner | [`FlinkTypePlanner`] | types are Flink's |
+//!
+//! What has a syntax of its own becomes a call of a function that the session must have. Functions under Flink's
+//! names are looked up in lower case, as always in DataFusion; these are added:
+//!
+//! | function | for |
+//! |---|---|
+//! | `flink_floor(x, 'DAY')`, `flink_ceil(x, 'DAY')` | `FLOOR(x TO DAY)`, `CEIL(x TO DAY)` |
+//! | `flink_timestampdiff('DAY', a, b)`, `flink_timestampadd('DAY', n, t)` | `TIMESTAMPDIFF`, `TIMESTAMPADD` |
+//! | `flink_interval(n, 'DAY')` | `INTERVAL n DAY` where `n` is no literal |
+//! | `flink_minus(a, b, 'DAY')` | `(a - b) DAY` |
+//! | `flink_overlaps(a, b, c, d)` | `(a, b) OVERLAPS (c, d)` |
+//! | `flink_window_start(tumble(ts, size))`, `…_end`, `…_rowtime`, `…_proctime` | `TUMBLE_START(ts, size)` and so on for `HOP` and `SESSION`, with `GROUP BY TUMBLE(ts, size)` |
+//! | `row(a, b)` | `(a, b)` |
+//! | `locate`, `substring`, `overlay`, `trim`, `btrim`, `ltrim`, `rtrim`, `make_map` | `POSITION`, `SUBSTRING`, `OVERLAY`, `TRIM`, `MAP[…]` |
+//! | `is_json`, `json_exists`, `json_value`, `json_query`, `json_object`, `json_array`, `json_objectagg_null_on_null`, `json_objectagg_absent_on_null`, `json_arrayagg_null_on_null`, `json_arrayagg_absent_on_null` | functions on JSON, whose options are arguments: see the table in `json_functions.rs` |
 
 mod ast;
 mod create_table;

@@ -7,7 +7,6 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
 use super::create_table::{self, parse_comment};
-use super::dialect::FlinkDialect;
 use super::hints::{self, Hint};
 use super::rewrite;
 use super::statement::{CreateView, ExplainDetail, ParsedStatement, Show, Statement};
@@ -24,7 +23,7 @@ const ACCEPTED: &str = "SELECT, WITH, VALUES, INSERT INTO, INSERT OVERWRITE, CRE
 pub fn parse(script: &str) -> Result<Vec<ParsedStatement>> {
     let tokens = tokens::tokenize(script)?;
     let hints = hints::find(&tokens)?;
-    let parser = Parser::new(&FlinkDialect).with_tokens_with_locations(tokens);
+    let parser = tokens::parser_of(tokens);
     let mut script = ScriptParser { parser, source: Source::new(script), hints };
     let mut statements = vec![];
     loop {

@@ -10,9 +10,18 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Toke
 use super::dialect::FlinkDialect;
 use super::{match_recognize, queries};
 
+/// How deep expressions and subqueries may be nested, in calls of the parser: some 60 subqueries. Its default of 50
+/// is that of a dozen.
+const RECURSION_LIMIT: usize = 256;
+
 /// A parser over `sql`, with Flink's lexical rules applied.
 pub(super) fn parser(sql: &str) -> Result<Parser<'static>, ParserError> {
-    Ok(Parser::new(&FlinkDialect).with_tokens_with_locations(tokenize(sql)?))
+    Ok(parser_of(tokenize(sql)?))
+}
+
+/// A parser over these tokens.
+pub(super) fn parser_of(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
+    Parser::new(&FlinkDialect).with_tokens_with_locations(tokens).with_recursion_limit(RECURSION_LIMIT)
 }
 
 /// The tokens of `sql`, corrected where sqlparser would go wrong:

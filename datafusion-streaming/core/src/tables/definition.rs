@@ -12,7 +12,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 
 use super::StreamTable;
-use crate::sql::{Column, CreateTable, FlinkType};
+use crate::sql::{Column, CreateTable, FlinkType, WatermarkDefinition};
 
 /// A table as CREATE TABLE defines it, its expressions planned.
 #[derive(Debug, Clone)]
@@ -90,8 +90,7 @@ impl TableDefinition {
             Arc::new(Schema::new(columns.iter().map(|column| Arc::clone(&column.field)).collect::<Vec<_>>()));
         let watermark = match &table.watermark {
             Some(watermark) => {
-                let planned =
-                    plan_watermark(&name, &watermark.column, watermark.expr.clone(), &schema, state)?;
+                let planned = plan_watermark(&name, watermark, &schema, state)?;
                 Some(TableWatermark { column: watermark.column.clone(), expression: planned })
             }
             None => None,
@@ -120,8 +119,7 @@ impl TableDefinition {
         let mut definition = TableDefinition { name: table.name.to_string(), ..self.clone() };
         definition.options.extend(options_of(&definition.name, &table.options)?);
         if let Some(watermark) = table.watermark {
-            let planned =
-                plan_watermark(&definition.name, &watermark.column, watermark.expr, &self.schema, state)?;
+            let planned = plan_watermark(&definition.name, &watermark, &self.schema, state)?;
             definition.watermark = Some(TableWatermark { column: watermark.column, expression: planned });
         }
         if !table.columns.is_empty() {
@@ -229,12 +227,11 @@ fn plan_columns(
         Column::Physical { field, comment } => {
             Ok(TableColumn { field: Arc::clone(field), computed: None, comment: comment.clone() })
         }
-        Column::Computed { name, expr, comment } => {
-            let text = expr.to_string();
+        Column::Computed { name, expr, text, comment } => {
             let expr = plan_expression(state, expr.as_ref().clone(), &over)
                 .map_err(|error| error.context(format!("in the column {name} of table {table}")))?;
             let field = Field::new(name, expr.get_type(&over)?, expr.nullable(&over)?);
-            let computed = Some(ComputedColumn { expr, text });
+            let computed = Some(ComputedColumn { expr, text: text.clone() });
             Ok(TableColumn { field: Arc::new(field), computed, comment: comment.clone() })
         }
         Column::Metadata { field, key, .. } => {
@@ -249,22 +246,21 @@ fn plan_columns(
 
 fn plan_watermark(
     table: &str,
-    column: &str,
-    expr: SqlExpr,
+    watermark: &WatermarkDefinition,
     schema: &SchemaRef,
     state: &SessionState,
 ) -> Result<ComputedColumn> {
+    let WatermarkDefinition { column, expr, text } = watermark;
     let Ok(field) = schema.field_with_name(column) else {
         return plan_err!("WATERMARK FOR {column}: there is no such column in table {table}");
     };
     check_time(table, column, field.data_type())?;
-    let text = expr.to_string();
     let over = DFSchema::try_from(Arc::clone(schema))?;
-    let expr = plan_expression(state, expr, &over)
+    let expr = plan_expression(state, expr.clone(), &over)
         .map_err(|error| error.context(format!("in WATERMARK FOR {column} of table {table}")))?;
     let data_type = expr.get_type(&over)?;
     match data_type {
-        DataType::Timestamp(_, _) => Ok(ComputedColumn { expr, text }),
+        DataType::Timestamp(_, _) => Ok(ComputedColumn { expr, text: text.clone() }),
         other => plan_err!(
             "WATERMARK FOR {column} AS {text} of table {table} must be a timestamp such as {column} - INTERVAL '5' \
              SECOND, but it is {other}"

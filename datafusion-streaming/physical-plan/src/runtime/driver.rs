@@ -127,18 +127,24 @@ impl Driver {
                 self.operator.process(port, &changes, &mut cx, &mut self.output)?;
                 self.account()
             }
-            StreamElement::Watermark(watermark) => match self.watermarks.update(port, watermark) {
-                Merged::Advanced(watermark) => self.advance(watermark, now),
-                Merged::Unchanged | Merged::Idle => Ok(()),
-            },
-            StreamElement::Idle => match self.watermarks.set_idle(port) {
-                Merged::Advanced(watermark) => self.advance(watermark, now),
-                Merged::Idle => {
-                    self.output.idle();
-                    Ok(())
+            StreamElement::Watermark(watermark) => {
+                let before = self.watermarks.current();
+                match self.watermarks.update(port, watermark) {
+                    Merged::Advanced(watermark) => self.advance(before, watermark, now),
+                    Merged::Unchanged | Merged::Idle => Ok(()),
                 }
-                Merged::Unchanged => Ok(()),
-            },
+            }
+            StreamElement::Idle => {
+                let before = self.watermarks.current();
+                match self.watermarks.set_idle(port) {
+                    Merged::Advanced(watermark) => self.advance(before, watermark, now),
+                    Merged::Idle => {
+                        self.output.idle();
+                        Ok(())
+                    }
+                    Merged::Unchanged => Ok(()),
+                }
+            }
             StreamElement::Barrier(barrier) => {
                 self.ports[port].barrier = Some(barrier);
                 self.align(now)
@@ -149,8 +155,9 @@ impl Driver {
     /// An input has ended.
     pub fn end(&mut self, port: usize, now: i64) -> Result<()> {
         self.ports[port].ended = true;
+        let before = self.watermarks.current();
         if let Merged::Advanced(watermark) = self.watermarks.update(port, Watermark::MAX) {
-            self.advance(watermark, now)?;
+            self.advance(before, watermark, now)?;
         }
         self.align(now)?;
         if !self.is_finished() {
@@ -185,10 +192,10 @@ impl Driver {
         Ok(())
     }
 
-    fn advance(&mut self, watermark: Watermark, now: i64) -> Result<()> {
+    fn advance(&mut self, before: Watermark, watermark: Watermark, now: i64) -> Result<()> {
         let metrics = self.parts.metrics.clone();
         metrics.watermark.set(usize::try_from(watermark.0).unwrap_or(0));
-        let mut cx = self.context(now, &metrics);
+        let mut cx = Context { watermark: before, ..self.context(now, &metrics) };
         self.operator.on_watermark(watermark, &mut cx, &mut self.output)?;
         self.account()
     }

@@ -56,6 +56,38 @@ pub trait Operator: Send {
     }
 }
 
+impl<O: Operator + ?Sized> Operator for Box<O> {
+    fn process(
+        &mut self,
+        port: usize,
+        changes: &ChangelogBatch,
+        cx: &mut Context<'_>,
+        out: &mut Output,
+    ) -> Result<()> {
+        (**self).process(port, changes, cx, out)
+    }
+
+    fn on_watermark(&mut self, watermark: Watermark, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
+        (**self).on_watermark(watermark, cx, out)
+    }
+
+    fn flush(&mut self, why: Flush, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
+        (**self).flush(why, cx, out)
+    }
+
+    fn next_timer(&self) -> Option<i64> {
+        (**self).next_timer()
+    }
+
+    fn on_timer(&mut self, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
+        (**self).on_timer(cx, out)
+    }
+
+    fn tables(&mut self) -> Vec<&mut dyn StateTable> {
+        (**self).tables()
+    }
+}
+
 /// Why [`Operator::flush`] is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flush {

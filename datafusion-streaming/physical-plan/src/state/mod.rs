@@ -2,14 +2,33 @@
 //!
 //! - [`KeyInterner`]: keys to dense `u32` slots and back;
 //! - [`RowArena`]: rows with ids, for operators that keep rows; [`RowIndex`] finds them by content;
+//! - [`RowBuffer`]: whole rows, kept until they are released;
 //! - [`StateTable`]: the driver's view of any state: memory, snapshot, restore;
+//! - [`TouchedSlots`]: which slots have been written;
+//! - [`RowStore`]: rows that are kept, by reference to the batches that they came in;
+//! - [`SortKeys`]: sort columns as keys that compare in one step;
+//! - [`TimeQueue`]: what waits for the watermark;
 //! - [`key_group`]: which subtask a key belongs to.
 
+mod expiry;
 mod interner;
 pub mod key_group;
+mod keyed_rows;
+mod row_buffer;
+mod row_store;
 mod rows;
+mod sort_key;
 mod table;
+mod time_queue;
+mod touched;
 
+pub use expiry::Expiry;
 pub use interner::KeyInterner;
+pub use keyed_rows::{Extra, keyed_snapshot, split_extra};
+pub use row_buffer::{RowBuffer, RowRef};
+pub use row_store::{Place, RowId, RowStore, equal_values};
 pub use rows::{EncodedRows, RowArena, RowIndex};
+pub use sort_key::{InlineKey, LongKey, SortKey, SortKeys, is_inline};
 pub use table::{StateTable, ValueTable};
+pub use time_queue::TimeQueue;
+pub use touched::TouchedSlots;

@@ -30,6 +30,12 @@ pub enum WindowAssigner {
         /// How much windows begin after multiples of `max_size`.
         offset: i64,
     },
+    /// Runs of rows of a key that are at most `gap` apart. A row by itself is in the window from its
+    /// time to `gap` later; which session that belongs to, only all rows of the key can tell.
+    Session {
+        /// The time after a row at which its session ends unless another row comes.
+        gap: i64,
+    },
 }
 
 /// A window: times `t` with `start <= t < end`, in milliseconds.
@@ -72,15 +78,22 @@ impl WindowAssigner {
                     end += step;
                 }
             }
+            WindowAssigner::Session { gap } => each(TimeWindow { start: time, end: time + gap }),
         }
     }
 
-    /// The start of the window that ends at `end`.
+    /// The start of the window that ends at `end`; of a session, the latest that it can have.
     pub fn start_of(&self, end: i64) -> i64 {
         match *self {
             WindowAssigner::Tumble { size, .. } | WindowAssigner::Hop { size, .. } => end - size,
             WindowAssigner::Cumulate { max_size, offset, .. } => window_start(end - 1, offset, max_size),
+            WindowAssigner::Session { gap } => end - gap,
         }
+    }
+
+    /// Whether windows are sessions, which have no fixed size.
+    pub fn is_session(&self) -> bool {
+        matches!(self, WindowAssigner::Session { .. })
     }
 
     /// Whether every time belongs to exactly one window.
@@ -104,6 +117,7 @@ impl fmt::Display for WindowAssigner {
                 write!(f, "CUMULATE(step=[{step} ms], max_size=[{max_size} ms]")?;
                 offset
             }
+            WindowAssigner::Session { gap } => return write!(f, "SESSION(gap=[{gap} ms])"),
         };
         match offset {
             0 => f.write_str(")"),

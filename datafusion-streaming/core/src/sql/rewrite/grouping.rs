@@ -1,8 +1,10 @@
-//! GROUP BY with columns in brackets.
+//! GROUP BY with columns in brackets, and the numbers of grouping sets.
 
 use std::mem;
 
-use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Select};
+use datafusion::sql::sqlparser::ast::{CastKind, DataType, Expr, Function, GroupByExpr, ObjectName, Select};
+
+use super::quoted;
 
 /// `GROUP BY (a, b)` becomes `GROUP BY a, b`; `ROLLUP ((a, b), c)` and `CUBE ((a, b), c)`, of which DataFusion does
 /// not plan the `(a, b)`, become GROUPING SETS.
@@ -26,4 +28,16 @@ pub(super) fn flatten(select: &mut Select) {
         expr => vec![expr],
     });
     *exprs = flat.collect();
+}
+
+/// `GROUPING(…)` and `GROUPING_ID(…)`, which is the same, as a BIGINT.
+pub(super) fn number_of_set(function: &Function) -> Option<Expr> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    if !matches!(name.as_str(), "grouping" | "grouping_id") {
+        return None;
+    }
+    let name = ObjectName::from(vec![quoted("grouping".to_string())]);
+    let expr = Box::new(Expr::Function(Function { name, ..function.clone() }));
+    let data_type = DataType::BigInt(None);
+    Some(Expr::Cast { kind: CastKind::Cast, expr, data_type, array: false, format: None })
 }

@@ -11,9 +11,10 @@
 //! | `(a, b) OVERLAPS (c, d)` | `flink_overlaps(a, b, c, d)` | |
 //! | `SELECT a + b, a, a` | `SELECT a + b AS EXPR$0, a, a AS a0` | names of columns are Flink's, and unique |
 //! | `VALUES (1, 2)` | `SELECT * FROM (VALUES (1, 2)) AS v (EXPR$0, EXPR$1)` | |
-//! | `… GROUP BY x`, where `x` is an alias | (see [`aliases`]) | GROUP BY and HAVING do not see aliases |
+//! | `… GROUP BY x`, where `x` is an alias | (see `aliases.rs`) | GROUP BY and HAVING do not see aliases |
 //! | `TUMBLE_START(ts, size)` | `flink_window_start(tumble(ts, size))` | a function of the key `TUMBLE(ts, size)` |
-//! | `JOIN … USING (k)` | (see [`using`]) | `k` is whichever of the two is there |
+//! | `GROUPING_ID(a, b)`, `GROUPING(a, b)` | `CAST(grouping(a, b) AS BIGINT)` | a BIGINT, as in Flink |
+//! | `JOIN … USING (k)` | (see `using.rs`) | `k` is whichever of the two is there |
 //! | `ROW_NUMBER() OVER (…)` | `… ROWS UNBOUNDED PRECEDING` | DataFusion has no RANGE over TIME |
 //! | `FETCH FIRST 5 ROWS ONLY` | `LIMIT 5` | |
 //! | `FROM (SELECT …)` | `FROM (SELECT …) AS $derived1` | else the names of tables in it would be visible |
@@ -103,6 +104,7 @@ impl VisitorMut for Rewriter {
         fetch_to_limit(query);
         prepare_operands(&mut query.body);
         set_operations::count(&mut query.body);
+        projection::order_by_names(query);
         aliases::hide(query);
         keep_positions(query);
         ControlFlow::Continue(())
@@ -208,6 +210,8 @@ fn rewrite_expr(expr: &mut Expr) -> Result<(), ParserError> {
         Expr::Function(function) => {
             if let Some(part) = group_windows::of_window(function) {
                 *expr = part;
+            } else if let Some(number) = grouping::number_of_set(function) {
+                *expr = number;
             } else if let Some(subquery) = table_functions::input_of(function) {
                 *expr = subquery;
             }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::mem;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, TableAlias, TableAliasColumnDef,
-    Values,
+    Expr, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, TableAlias,
+    TableAliasColumnDef, Values,
 };
 
 use crate::sql::ast::{derived, query_of, quoted, select_all, select_of};
@@ -37,6 +37,27 @@ pub(super) fn name_items(select: &mut Select) {
             }
             SelectItem::ExprWithAlias { alias, .. } if alias.value != unique => *alias = quoted(unique),
             _ => {}
+        }
+    }
+}
+
+/// In ORDER BY, an expression that is also selected becomes the name that it has there: DataFusion does not see the
+/// two to be one, and refuses to order a SELECT DISTINCT by what seems not selected.
+pub(super) fn order_by_names(query: &mut Query) {
+    let SetExpr::Select(select) = query.body.as_ref() else { return };
+    let Some(OrderBy { kind: OrderByKind::Expressions(orders), .. }) = &mut query.order_by else { return };
+    for order in orders {
+        if matches!(order.expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)) {
+            continue;
+        }
+        // As text, since equality of the AST takes places in the script into account.
+        let wanted = order.expr.to_string();
+        let named = select.projection.iter().find_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } if expr.to_string() == wanted => Some(alias.clone()),
+            _ => None,
+        });
+        if let Some(name) = named {
+            order.expr = Expr::Identifier(name);
         }
     }
 }
@@ -74,15 +95,23 @@ pub(super) fn values_to_union(query: &mut Query) {
         let named = |(i, expr)| SelectItem::ExprWithAlias { expr, alias: quoted(numbered(i)) };
         select_of(row.content.into_iter().enumerate().map(named).collect(), None)
     });
-    let union = |left, right| SetExpr::SetOperation {
-        op: SetOperator::Union,
-        set_quantifier: SetQuantifier::All,
-        left: Box::new(left),
-        right: Box::new(right),
-    };
-    if let Some(union) = selects.reduce(union) {
+    if let Some(union) = union_all(selects.collect()) {
         *query.body = union;
     }
+}
+
+/// A balanced tree of unions, so that many rows are no deep nesting.
+fn union_all(mut operands: Vec<SetExpr>) -> Option<SetExpr> {
+    if operands.len() < 2 {
+        return operands.pop();
+    }
+    let right = union_all(operands.split_off(operands.len() / 2))?;
+    Some(SetExpr::SetOperation {
+        op: SetOperator::Union,
+        set_quantifier: SetQuantifier::All,
+        left: Box::new(union_all(operands)?),
+        right: Box::new(right),
+    })
 }
 
 /// Nothing, for a moment.

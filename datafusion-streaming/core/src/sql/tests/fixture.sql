@@ -22,6 +22,10 @@ SELECT k, COUNT(*) AS n FROM bids GROUP BY k HAVING COUNT(*) > 1 ORDER BY n DESC
 SELECT UPPER(k) AS k, MAX(v) AS v FROM bids GROUP BY k HAVING MAX(v) > 1 ORDER BY v;
 SELECT k, b, SUM(v) FROM bids GROUP BY GROUPING SETS ((k, b), (k), ());
 SELECT k, b, SUM(v) FROM bids GROUP BY ROLLUP ((k, b), id);
+SELECT k, SUM(v), COUNT(*) FROM bids GROUP BY k ORDER BY SUM(v) DESC, COUNT(*), 1;
+SELECT DISTINCT id + 1 FROM bids ORDER BY id + 1;
+SELECT id + 1 AS x, v FROM bids ORDER BY x, v + 1, price;
+SELECT id, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) AS rn FROM bids QUALIFY rn = 1;
 SELECT DISTINCT k FROM bids FETCH FIRST 5 ROWS ONLY;
 SELECT id, rn FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY tm DESC) AS rn FROM bids) WHERE rn <= 2;
 SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW),
@@ -35,7 +39,7 @@ SELECT b.id, b.id FROM bids b, people WHERE b.id = people.id;
 SELECT id FROM bids WHERE id IN (SELECT id FROM people) AND NOT EXISTS (SELECT 1 FROM people p WHERE p.name = k);
 SELECT id FROM bids WHERE (id, k) IN (SELECT id, name FROM people) AND (id, k) NOT IN (SELECT id, name FROM people);
 SELECT id, (SELECT MAX(born) FROM people) FROM bids WHERE id > ANY (1, 2);
-SELECT id FROM bids UNION ALL SELECT id FROM people UNION SELECT 1 ORDER BY 1;
+SELECT id FROM bids UNION ALL SELECT id FROM people UNION SELECT 1 ORDER BY id;
 (SELECT id FROM bids) EXCEPT SELECT id FROM people;
 SELECT id FROM bids INTERSECT SELECT id FROM people;
 WITH w AS (SELECT id, k FROM bids), x (i) AS (SELECT id FROM w) SELECT w.k FROM w JOIN x ON w.id = x.i;

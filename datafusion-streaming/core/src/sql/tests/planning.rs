@@ -97,6 +97,14 @@ async fn the_fixture_is_planned() {
 }
 
 #[tokio::test]
+async fn many_rows_of_values_are_inserted() {
+    let ctx = fixture().await;
+    let rows = vec!["(1)"; 300].join(", ");
+    let sql = format!("INSERT INTO people (id, born) SELECT x, ts FROM bids, (VALUES {rows}) AS v (x)");
+    assert!(plan(&ctx, &sql).await.unwrap().to_string().starts_with("Dml: op=[Insert Into] table=[people]"));
+}
+
+#[tokio::test]
 async fn columns_have_flinks_names() {
     let ctx = fixture().await;
     let names =

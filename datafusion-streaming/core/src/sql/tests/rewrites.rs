@@ -48,6 +48,10 @@ fn numbers_that_are_no_expressions_stay() {
 fn names_of_columns() {
     check(&[
         (
+            "SELECT DISTINCT a + 1, b AS c FROM t ORDER BY a + 1 DESC, b",
+            "SELECT DISTINCT a + CAST(1 AS INT) AS `EXPR$0`, b AS c FROM t ORDER BY `EXPR$0` DESC, b",
+        ),
+        (
             "SELECT a + b, t.a, a, (b), a AS x FROM t",
             "SELECT a + b AS `EXPR$0`, t.a AS `a`, a AS `a0`, (b), a AS x FROM t",
         ),

@@ -136,6 +136,18 @@ fn errors_say_what_is_wrong_and_where() {
 }
 
 #[test]
+fn deep_nesting() {
+    let nested = |n: usize, open: &str, middle: &str, close: &str| {
+        format!("{}{middle}{}", open.repeat(n), close.repeat(n))
+    };
+    parse(&nested(50, "SELECT * FROM (", "SELECT a FROM t", ")")).unwrap();
+    parse(&format!("SELECT {} FROM t", nested(150, "ABS(", "a", ")"))).unwrap();
+    assert!(
+        refused(&nested(1000, "SELECT * FROM (", "SELECT a FROM t", ")")).contains("RecursionLimitExceeded")
+    );
+}
+
+#[test]
 fn identifiers_are_quoted_by_backticks_and_keep_their_case() {
     assert_eq!(rewritten("SELECT `a b`, A, `it``s` FROM `T`"), "SELECT `a b`, A, `it``s` FROM `T`");
     assert!(

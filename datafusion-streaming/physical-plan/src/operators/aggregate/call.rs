@@ -11,6 +11,8 @@ use datafusion_streaming_udfs::aggregate::{
     AggregateArgs, AggregateState, Fate, Fold, OutputLayout, Rows, StreamingAggregate,
 };
 
+use super::distinct::{DistinctValues, Passing};
+
 /// One aggregate call of a query, its arguments being columns of the operator's input.
 #[derive(Debug, Clone)]
 pub struct AggregateCall {
@@ -42,7 +44,19 @@ impl fmt::Display for AggregateCall {
 /// The states of all calls, for all groups.
 #[derive(Debug)]
 pub struct Aggregates {
-    calls: Vec<(AggregateCall, Box<dyn AggregateState>)>,
+    calls: Vec<CallState>,
+    distinct: Vec<DistinctValues>,
+    /// Processing time in milliseconds.
+    now: i64,
+}
+
+/// A call and its state.
+#[derive(Debug)]
+struct CallState {
+    call: AggregateCall,
+    state: Box<dyn AggregateState>,
+    /// For DISTINCT: which of the distinct values, and which of its filters.
+    distinct: Option<(usize, usize)>,
 }
 
 /// What folding a batch gives.
@@ -59,29 +73,56 @@ impl Aggregates {
     pub fn try_new(calls: &[AggregateCall], input: &[DataType], retracting: bool) -> Result<Self> {
         let state = |call: &AggregateCall| {
             let arg_types: Vec<_> = call.args.iter().map(|column| input[*column].clone()).collect();
-            let state = call.function.state(&AggregateArgs {
+            call.function.state(&AggregateArgs {
                 arg_types: &arg_types,
                 return_type: &call.return_type,
                 retracting: retracting && !call.appends_only,
                 ignore_nulls: call.ignore_nulls,
-            })?;
-            Ok((call.clone(), state))
+            })
         };
-        Ok(Aggregates { calls: calls.iter().map(state).collect::<Result<_>>()? })
+        let groups = distinct_groups(calls);
+        let place = |call: &AggregateCall| {
+            let columns = |(args, _): &(&[usize], Vec<Option<usize>>)| *args == call.args.as_slice();
+            let group = groups.iter().position(columns).filter(|_| call.distinct)?;
+            groups[group].1.iter().position(|filter| *filter == call.filter).map(|filter| (group, filter))
+        };
+        let calls = calls
+            .iter()
+            .map(|call| Ok(CallState { state: state(call)?, distinct: place(call), call: call.clone() }))
+            .collect::<Result<_>>()?;
+        let distinct = groups
+            .into_iter()
+            .map(|(columns, filters)| DistinctValues::try_new(columns.to_vec(), filters, input, retracting))
+            .collect::<Result<_>>()?;
+        Ok(Aggregates { calls, distinct, now: 0 })
+    }
+
+    /// Lets distinct values expire that have not been written for `ttl` milliseconds; 0: never.
+    pub fn with_ttl(mut self, ttl: i64) -> Self {
+        self.distinct.iter_mut().for_each(|values| values.set_ttl(ttl));
+        self
+    }
+
+    /// Sets the processing time of what follows, in milliseconds. It only matters with a time to live.
+    pub fn set_time(&mut self, now: i64) {
+        self.now = now;
+    }
+
+    /// Gives back the memory of distinct values that have expired.
+    pub fn sweep(&mut self) {
+        self.distinct.iter_mut().for_each(|values| values.sweep(self.now));
     }
 
     /// Makes room for this many slots.
     pub fn grow(&mut self, slots: usize) {
-        for (_, state) in &mut self.calls {
-            state.grow(slots);
-        }
+        self.calls.iter_mut().for_each(|call| call.state.grow(slots));
+        self.distinct.iter_mut().for_each(|values| values.grow(slots));
     }
 
     /// Clears slots for other groups.
     pub fn clear(&mut self, slots: &[u32]) {
-        for (_, state) in &mut self.calls {
-            state.clear(slots);
-        }
+        self.calls.iter_mut().for_each(|call| call.state.clear(slots));
+        self.distinct.iter_mut().for_each(|values| values.clear(slots));
     }
 
     /// Folds a batch row by row and returns the values before and after each.
@@ -93,10 +134,12 @@ impl Aggregates {
         fates: &[Fate],
         layout: OutputLayout,
     ) -> Result<FoldedBatch> {
+        let passing = self.observe(batch, slots, retract, Some(fates))?;
         let mut changed = vec![false; slots.len()];
         let mut values = Vec::with_capacity(self.calls.len());
-        for (call, state) in &mut self.calls {
-            let (args, filter, retract) = inputs(call, batch, retract)?;
+        for CallState { call, state, distinct } in &mut self.calls {
+            let passing = distinct.map(|(group, filter)| &passing[group][filter]);
+            let (args, filter, retract) = inputs(call, batch, retract, passing)?;
             let rows = Rows { slots, retract, filter: filter.as_ref() };
             values.push(state.fold(&Fold { rows, fates, layout }, &args, &mut changed)?);
         }
@@ -105,63 +148,168 @@ impl Aggregates {
 
     /// Folds a batch without output.
     pub fn accumulate(&mut self, batch: &RecordBatch, slots: &[u32], retract: Option<&[bool]>) -> Result<()> {
-        for (call, state) in &mut self.calls {
-            let (args, filter, retract) = inputs(call, batch, retract)?;
+        let passing = self.observe(batch, slots, retract, None)?;
+        for CallState { call, state, distinct } in &mut self.calls {
+            let passing = distinct.map(|(group, filter)| &passing[group][filter]);
+            let (args, filter, retract) = inputs(call, batch, retract, passing)?;
             state.accumulate(&Rows { slots, retract, filter: filter.as_ref() }, &args)?;
         }
         Ok(())
     }
 
-    /// The values of all calls for these slots.
-    pub fn evaluate(&self, slots: &[u32]) -> Result<Vec<ArrayRef>> {
-        self.calls.iter().map(|(_, state)| state.evaluate(slots)).collect()
+    /// The rows that the DISTINCT calls see.
+    fn observe(
+        &mut self,
+        batch: &RecordBatch,
+        slots: &[u32],
+        retract: Option<&[bool]>,
+        fates: Option<&[Fate]>,
+    ) -> Result<Vec<Passing>> {
+        let values = self.distinct.iter_mut();
+        values.map(|values| values.observe(batch, slots, retract, fates, self.now)).collect()
     }
 
-    /// The state of these slots as columns, with their names.
+    /// Merges the state of `from[i]` into `into[i]`; the slots `from` keep theirs.
+    pub fn merge_slots(&mut self, into: &[u32], from: &[u32]) -> Result<()> {
+        if !self.distinct.is_empty() {
+            let columns: Vec<_> = self.partial(from)?.into_iter().map(|(_, column)| column).collect();
+            return self.merge_partial(into, &columns);
+        }
+        self.calls.iter_mut().try_for_each(|call| call.state.merge_slots(into, from))
+    }
+
+    /// The values of all calls for these slots.
+    pub fn evaluate(&self, slots: &[u32]) -> Result<Vec<ArrayRef>> {
+        self.calls.iter().map(|call| call.state.evaluate(slots)).collect()
+    }
+
+    /// The state of these slots as columns, with their names: what [`Aggregates::partial`] has, and
+    /// the states of DISTINCT calls.
     pub fn snapshot(&self, slots: &[u32]) -> Result<Vec<(Field, ArrayRef)>> {
-        let mut columns = vec![];
-        for (number, (_, state)) in self.calls.iter().enumerate() {
-            let fields = state.state_fields().into_iter();
-            let named = fields.map(|field| {
-                let name = format!("${number}.{}", field.name());
-                field.with_name(name)
-            });
-            columns.extend(named.zip(state.snapshot(slots)?));
+        let mut columns = self.partial(slots)?;
+        columns.extend(self.states(slots, true)?);
+        Ok(columns)
+    }
+
+    /// The fields of [`Aggregates::partial`].
+    pub fn partial_fields(&self) -> Vec<Field> {
+        let distinct = self.distinct.iter().enumerate();
+        let distinct = distinct.map(|(number, values)| values.state_field(format!("$distinct{number}")));
+        self.state_fields(false).into_iter().chain(distinct).collect()
+    }
+
+    /// The state of these slots for [`Aggregates::merge_partial`]. That of a DISTINCT call is in its
+    /// distinct values.
+    pub fn partial(&self, slots: &[u32]) -> Result<Vec<(Field, ArrayRef)>> {
+        let mut columns = self.states(slots, false)?;
+        for (number, values) in self.distinct.iter().enumerate() {
+            columns.push((values.state_field(format!("$distinct{number}")), values.snapshot(slots)?));
         }
         Ok(columns)
     }
 
+    /// The states of the calls that are DISTINCT, or of those that are not.
+    fn states(&self, slots: &[u32], distinct: bool) -> Result<Vec<(Field, ArrayRef)>> {
+        let mut columns = vec![];
+        for call in self.calls.iter().filter(|call| call.distinct.is_some() == distinct) {
+            columns.extend(call.state.snapshot(slots)?);
+        }
+        Ok(self.state_fields(distinct).into_iter().zip(columns).collect())
+    }
+
+    fn state_fields(&self, distinct: bool) -> Vec<Field> {
+        let calls = self.calls.iter().enumerate().filter(|(_, call)| call.distinct.is_some() == distinct);
+        let named = |(number, call): (usize, &CallState)| {
+            let named = move |field: Field| {
+                let name = format!("${number}.{}", field.name());
+                field.with_name(name)
+            };
+            call.state.state_fields().into_iter().map(named)
+        };
+        calls.flat_map(named).collect()
+    }
+
     /// Takes back columns made by [`Aggregates::snapshot`], into clear slots.
     pub fn restore(&mut self, slots: &[u32], columns: &[ArrayRef]) -> Result<()> {
-        let mut rest = columns;
-        for (call, state) in &mut self.calls {
-            let width = state.state_fields().len();
-            let Some((own, others)) = rest.split_at_checked(width) else {
+        let mut columns = columns;
+        self.merge_states(slots, &mut columns, false)?;
+        for values in &mut self.distinct {
+            let Some((saved, others)) = columns.split_first() else {
+                return exec_err!("the checkpoint does not hold the distinct values: the query has changed");
+            };
+            values.restore(slots, saved)?;
+            columns = others;
+        }
+        self.merge_states(slots, &mut columns, true)
+    }
+
+    /// Merges columns made by [`Aggregates::partial`]; row i belongs to `slots[i]`.
+    pub fn merge_partial(&mut self, slots: &[u32], columns: &[ArrayRef]) -> Result<()> {
+        let mut columns = columns;
+        self.merge_states(slots, &mut columns, false)?;
+        for (group, (values, partial)) in self.distinct.iter_mut().zip(columns).enumerate() {
+            let merged = values.merge(slots, partial, self.now)?;
+            for CallState { state, distinct, .. } in &mut self.calls {
+                let Some((_, filter)) = distinct.filter(|distinct| distinct.0 == group) else { continue };
+                let (passes, retract) = &merged.passing[filter];
+                let retract = retract.contains(&true).then_some(retract.as_slice());
+                let rows = Rows { slots: &merged.slots, retract, filter: Some(passes) };
+                state.accumulate(&rows, &merged.values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges the first of these columns into the states of the calls that are DISTINCT or not.
+    fn merge_states(&mut self, slots: &[u32], columns: &mut &[ArrayRef], distinct: bool) -> Result<()> {
+        for CallState { call, state, .. } in
+            self.calls.iter_mut().filter(|call| call.distinct.is_some() == distinct)
+        {
+            let Some((own, others)) = columns.split_at_checked(state.state_fields().len()) else {
                 return exec_err!("the checkpoint does not hold the state of {call}: the query has changed");
             };
             state.merge(slots, own)?;
-            rest = others;
+            *columns = others;
         }
         Ok(())
     }
 
     /// Bytes held, by capacity.
     pub fn memory_size(&self) -> usize {
-        self.calls.iter().map(|(_, state)| state.memory_size()).sum()
+        self.calls.iter().map(|call| call.state.memory_size()).sum::<usize>()
+            + self.distinct.iter().map(DistinctValues::memory_size).sum::<usize>()
     }
+}
+
+/// The column sets of the DISTINCT calls, with the filters that they are under.
+fn distinct_groups(calls: &[AggregateCall]) -> Vec<(&[usize], Vec<Option<usize>>)> {
+    let mut groups: Vec<(&[usize], Vec<Option<usize>>)> = vec![];
+    for call in calls.iter().filter(|call| call.distinct) {
+        match groups.iter_mut().find(|(columns, _)| *columns == call.args.as_slice()) {
+            Some((_, filters)) if filters.contains(&call.filter) => {}
+            Some((_, filters)) => filters.push(call.filter),
+            None => groups.push((&call.args, vec![call.filter])),
+        }
+    }
+    groups
 }
 
 /// What a call takes of a batch.
 type CallInputs<'a> = (Vec<ArrayRef>, Option<BooleanArray>, Option<&'a [bool]>);
 
-/// The arguments of a call, its mask and its retractions, from a batch.
+/// The arguments of a call, its mask and its retractions, from a batch. `passing` is the mask of a
+/// DISTINCT call.
 fn inputs<'a>(
     call: &AggregateCall,
     batch: &RecordBatch,
     retract: Option<&'a [bool]>,
+    passing: Option<&BooleanArray>,
 ) -> Result<CallInputs<'a>> {
     let args = call.args.iter().map(|column| Arc::clone(batch.column(*column))).collect();
-    let mut filter = call.filter.map(|column| batch.column(column).as_boolean().clone());
+    let mut filter = match passing {
+        Some(passing) => Some(passing.clone()),
+        None => call.filter.map(|column| batch.column(column).as_boolean().clone()),
+    };
     let mut retract = retract;
     if call.appends_only
         && let Some(retractions) = retract.take()

@@ -71,6 +71,40 @@ impl KeyedAggregates {
         self.keys.release(slots);
     }
 
+    /// Clears the groups of these slots whose time to live, in milliseconds, is over: they read as
+    /// absent. The slots stay theirs. Without times nothing happens.
+    pub fn forget_expired(&mut self, slots: &[u32], ttl: i64, now: i64) {
+        let (Some(counts), Some(written)) = (&mut self.counts, &mut self.written) else {
+            return;
+        };
+        let mut expired: Vec<u32> = slots
+            .iter()
+            .copied()
+            .filter(|slot| counts[*slot as usize] != 0 && written[*slot as usize].saturating_add(ttl) <= now)
+            .collect();
+        expired.sort_unstable();
+        expired.dedup();
+        for slot in &expired {
+            counts[*slot as usize] = 0;
+        }
+        if !expired.is_empty() {
+            self.aggregates.clear(&expired);
+        }
+    }
+
+    /// Gives back the memory of all groups and distinct values whose time to live is over; whether
+    /// any group is left.
+    pub fn sweep(&mut self, ttl: i64, now: i64) -> bool {
+        let live = self.live_slots();
+        self.forget_expired(&live, ttl, now);
+        let still = self.live_slots();
+        let expired: Vec<u32> = live.into_iter().filter(|slot| still.binary_search(slot).is_err()).collect();
+        self.release(&expired);
+        self.aggregates.set_time(now);
+        self.aggregates.sweep();
+        !still.is_empty()
+    }
+
     /// The slots of groups that live.
     pub fn live_slots(&self) -> Vec<u32> {
         let mut live = self.keys.live_slots();

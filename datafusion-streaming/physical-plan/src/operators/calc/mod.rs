@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
 use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
-use crate::changelog::ChangelogBatch;
+use crate::changelog::{ChangelogBatch, RowKind};
 use crate::runtime::{
     Context, ElementStream, Operator, Output, StreamNode, StreamTask, StreamTraits, TimeAttribute,
     TimeAttributeKind,
@@ -65,6 +65,39 @@ impl CalcNode {
         self.filter.as_ref().filter(|_| self.projection.is_none())
     }
 
+    /// The filter and the projection, where there are such.
+    pub fn parts(&self) -> (Option<&Arc<dyn PhysicalExpr>>, Option<&[Arc<dyn PhysicalExpr>]>) {
+        (self.filter.as_ref(), self.projection.as_deref())
+    }
+
+    /// A node that does both, as far as given. Without a projection `schema` is that of the input.
+    pub fn from_parts(
+        filter: Option<Arc<dyn PhysicalExpr>>,
+        projection: Option<Vec<Arc<dyn PhysicalExpr>>>,
+        schema: SchemaRef,
+    ) -> Self {
+        CalcNode { filter, projection, schema }
+    }
+
+    /// The projection, if the node has one.
+    pub fn projection(&self) -> Option<&[Arc<dyn PhysicalExpr>]> {
+        self.projection.as_deref()
+    }
+
+    /// The node with these columns of the input behind its own; itself where it passes all columns on.
+    pub fn with_columns(&self, columns: &[usize], input: &SchemaRef) -> Self {
+        let Some(projection) = &self.projection else {
+            return CalcNode { schema: Arc::clone(input), ..self.clone() };
+        };
+        let mut projection = projection.clone();
+        let mut fields: Vec<_> = self.schema.fields().iter().cloned().collect();
+        for column in columns {
+            projection.push(Arc::new(Column::new(input.field(*column).name(), *column)));
+            fields.push(Arc::clone(&input.fields()[*column]));
+        }
+        CalcNode { projection: Some(projection), schema: Arc::new(Schema::new(fields)), ..self.clone() }
+    }
+
     /// The operator of the node.
     pub fn operator(&self) -> impl Operator + 'static {
         Calc { node: self.clone() }
@@ -101,8 +134,13 @@ impl StreamNode for CalcNode {
     }
 
     fn traits(&self, inputs: &[&StreamTraits]) -> Result<StreamTraits> {
-        let Some(projection) = &self.projection else { return Ok(inputs[0].clone()) };
-        let mut traits = inputs[0].project(projection.len(), |input| {
+        let mut input = inputs[0].clone();
+        if self.filter.is_some() && input.mode.contains(RowKind::UpdateAfter) {
+            // an update may leave what the filter keeps
+            input.mode = input.mode.with(RowKind::Insert).with(RowKind::Delete);
+        }
+        let Some(projection) = &self.projection else { return Ok(input) };
+        let mut traits = input.project(projection.len(), |input| {
             let is_input = |expression: &Arc<dyn PhysicalExpr>| {
                 expression.downcast_ref::<Column>().is_some_and(|column| column.index() == input)
             };

@@ -12,7 +12,7 @@ use crate::changelog::{ChangelogBatch, RowKind, RowKinds};
 use crate::operators::aggregate::FoldedBatch;
 
 /// What is to be emitted for a batch.
-pub(super) struct Emission<'a> {
+pub(crate) struct Emission<'a> {
     /// The key columns of the rows.
     pub keys: Vec<ArrayRef>,
     /// The aggregates before and after each row.
@@ -26,7 +26,7 @@ pub(super) struct Emission<'a> {
 }
 
 /// The changelog, if there is any.
-pub(super) fn emit(emission: Emission<'_>, schema: &SchemaRef) -> Result<Option<ChangelogBatch>> {
+pub(crate) fn emit(emission: Emission<'_>, schema: &SchemaRef) -> Result<Option<ChangelogBatch>> {
     let rows = emission.fates.len();
     let pairs = emission.layout == OutputLayout::Pairs;
     let all_update = emission.fates.iter().all(|fate| *fate == Fate::Update)

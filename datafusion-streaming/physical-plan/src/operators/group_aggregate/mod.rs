@@ -14,17 +14,20 @@
 //! rows to emit, and where every row updates (the steady state) there is nothing to pick: the array
 //! is the output column.
 
-mod emit;
+mod bundled;
+pub(crate) mod emit;
 mod operator;
 
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion_common::Result;
 
+use self::bundled::BundledGroupAggregate;
 use self::operator::GroupAggregate;
-use super::aggregate::{AggregateCall, Aggregates, KeyedAggregates};
+use super::aggregate::{AggregateCall, Aggregates, Bundling, KeyedAggregates};
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::runtime::{
     Distribution, ElementStream, Monotonicity, Operator, StreamNode, StreamTask, StreamTraits,
@@ -43,6 +46,10 @@ pub struct GroupAggregateNode {
     update_before: bool,
     /// State that has not been written for this many milliseconds is forgotten; 0: never.
     ttl: i64,
+    /// With mini-batch: when bundles end.
+    bundling: Option<Bundling>,
+    /// Whether the rows are partial aggregates; `input` is then what those were made of.
+    partial: bool,
 }
 
 impl GroupAggregateNode {
@@ -58,14 +65,53 @@ impl GroupAggregateNode {
         ttl: i64,
     ) -> Self {
         let retracting = !mode.is_insert_only();
-        GroupAggregateNode { keys, calls, input, schema, retracting, update_before: true, ttl }
+        GroupAggregateNode {
+            keys,
+            calls,
+            input,
+            schema,
+            retracting,
+            update_before: true,
+            ttl,
+            bundling: None,
+            partial: false,
+        }
     }
 
-    /// How updates change the output: nothing is known where groups can lose rows for good, or
-    /// where an update moves a row to another group.
+    /// The node with mini-batch: groups emit the net change of a bundle.
+    pub fn with_bundles(self, bundling: Bundling) -> Self {
+        GroupAggregateNode { bundling: Some(bundling), ..self }
+    }
+
+    /// The second phase: the node merges the rows of a
+    /// [`LocalGroupAggregateNode`](super::local_group_aggregate::LocalGroupAggregateNode) that was made
+    /// for the same keys, calls and input.
+    pub fn with_partials(self, bundling: Bundling) -> Self {
+        GroupAggregateNode { bundling: Some(bundling), partial: true, ..self }
+    }
+
+    /// The columns of the input that are keys: of partial aggregates the first ones.
+    fn key_places(&self) -> Vec<usize> {
+        match self.partial {
+            true => (0..self.keys.len()).collect(),
+            false => self.keys.clone(),
+        }
+    }
+
+    fn key_columns(&self, batch: &RecordBatch) -> Vec<ArrayRef> {
+        self.key_places().into_iter().map(|key| Arc::clone(batch.column(key))).collect()
+    }
+
+    /// How updates change the output: nothing is known where nothing is known of the input, or where an
+    /// update moves a row to another group. Groups that end do not count: Flink's aggregates of an
+    /// aggregate do not look for them either, so that a MAX keeps what a group that is gone had.
     fn monotonicity(&self, input: &StreamTraits) -> Vec<Monotonicity> {
         let is_constant = |key: &usize| input.monotonicity_of(*key) == Monotonicity::Constant;
-        if input.mode.contains(RowKind::Delete) || !self.keys.iter().all(is_constant) {
+        if self.partial && self.retracting {
+            return vec![];
+        }
+        let unknown = !input.mode.is_insert_only() && input.monotonicity.is_empty();
+        if unknown || !self.keys.iter().all(is_constant) {
             return vec![];
         }
         let of_call = |call: &AggregateCall| {
@@ -88,27 +134,33 @@ impl GroupAggregateNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<Box<dyn Operator>> {
         let types: Vec<DataType> =
             self.input.fields().iter().map(|field| field.data_type().clone()).collect();
-        let aggregates = Aggregates::try_new(&self.calls, &types, self.retracting)?;
+        let aggregates = Aggregates::try_new(&self.calls, &types, self.retracting)?.with_ttl(self.ttl);
         let key_fields: Vec<_> = self.keys.iter().map(|key| self.input.field(*key).clone()).collect();
         let (timed, group_by) = (self.ttl > 0, self.keys.len());
-        let counted = self.retracting || timed || self.keys.is_empty();
+        let counted = self.retracting || timed || self.keys.is_empty() || self.bundling.is_some();
         let groups = KeyedAggregates::try_new(key_fields, group_by, aggregates, counted, timed)?;
-        Ok(GroupAggregate::new(self.clone(), groups))
+        Ok(match self.bundling {
+            Some(bundling) => Box::new(BundledGroupAggregate::new(self.clone(), bundling, groups)),
+            None => Box::new(GroupAggregate::new(self.clone(), groups)),
+        })
     }
 }
 
 impl StreamNode for GroupAggregateNode {
     fn name(&self) -> &'static str {
-        "GroupAggregate"
+        if self.partial { "GlobalGroupAggregate" } else { "GroupAggregate" }
     }
 
     fn fmt_arguments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let keys: Vec<_> = self.keys.iter().map(|key| self.input.field(*key).name().as_str()).collect();
         let calls: Vec<_> = self.calls.iter().map(AggregateCall::to_string).collect();
         write!(f, "key=[{}], aggr=[{}]", keys.join(", "), calls.join(", "))?;
+        if let Some(bundling) = &self.bundling {
+            write!(f, ", bundle=[{bundling}]")?;
+        }
         match self.ttl {
             0 => Ok(()),
             ttl => write!(f, ", ttl=[{ttl} ms]"),
@@ -139,9 +191,9 @@ impl StreamNode for GroupAggregateNode {
     }
 
     fn required_distribution(&self, _input: usize) -> Distribution {
-        match self.keys.as_slice() {
-            [] => Distribution::Single,
-            keys => Distribution::Hash(keys.to_vec()),
+        match self.key_places() {
+            keys if keys.is_empty() => Distribution::Single,
+            keys => Distribution::Hash(keys),
         }
     }
 

@@ -42,9 +42,10 @@ impl GroupAggregate {
     fn trace(&mut self, changes: &ChangelogBatch, cx: &Context<'_>) -> Result<Lives> {
         let keys: Vec<ArrayRef> =
             self.node.keys.iter().map(|key| Arc::clone(changes.batch().column(*key))).collect();
+        self.groups.aggregates.set_time(cx.processing_time);
         let known = self.groups.keys.slots() as u32;
         let slots = self.groups.intern(&keys, changes.num_rows())?;
-        self.forget_expired(&slots, cx.processing_time);
+        self.groups.forget_expired(&slots, self.node.ttl, cx.processing_time);
         let Some(counts) = &mut self.groups.counts else {
             let fates = fates_of_appends(&slots, known);
             return Ok(Lives { slots, fates, rows: None, dead: vec![] });
@@ -86,27 +87,6 @@ impl GroupAggregate {
         let rows: Vec<u32> = (0..slots.len() as u32).filter(|row| !is_ignored[*row as usize]).collect();
         let slots = rows.iter().map(|row| slots[*row as usize]).collect();
         Ok(Lives { slots, fates, rows: Some(rows), dead })
-    }
-
-    /// Clears the groups of these slots whose time to live is over: they read as absent.
-    fn forget_expired(&mut self, slots: &[u32], now: i64) {
-        let (Some(counts), Some(written)) = (&mut self.groups.counts, &mut self.groups.written) else {
-            return;
-        };
-        let ttl = self.node.ttl;
-        let mut expired: Vec<u32> = slots
-            .iter()
-            .copied()
-            .filter(|slot| counts[*slot as usize] != 0 && written[*slot as usize].saturating_add(ttl) <= now)
-            .collect();
-        expired.sort_unstable();
-        expired.dedup();
-        for slot in &expired {
-            counts[*slot as usize] = 0;
-        }
-        if !expired.is_empty() {
-            self.groups.aggregates.clear(&expired);
-        }
     }
 
     fn touch(&mut self, slots: &[u32], now: i64) {
@@ -177,13 +157,8 @@ impl Operator for GroupAggregate {
     /// Gives back the memory of groups that have expired.
     fn on_timer(&mut self, cx: &mut Context<'_>, _out: &mut Output) -> Result<()> {
         let now = cx.processing_time;
-        let live = self.groups.live_slots();
-        self.forget_expired(&live, now);
-        let still = self.groups.live_slots();
-        let expired: Vec<u32> =
-            live.iter().copied().filter(|slot| still.binary_search(slot).is_err()).collect();
-        self.groups.release(&expired);
-        self.next_sweep = (!still.is_empty()).then(|| now.saturating_add(self.node.ttl));
+        let live = self.groups.sweep(self.node.ttl, now);
+        self.next_sweep = live.then(|| now.saturating_add(self.node.ttl));
         Ok(())
     }
 

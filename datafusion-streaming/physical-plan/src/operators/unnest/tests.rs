@@ -27,8 +27,13 @@ fn each_element_has_the_kind_of_its_row() -> Result<()> {
     let lines = lines_of(node.operator(), [rows.clone()])?;
     assert_eq!(lines, ["+I 0 [1, NULL] 1 1", "+I 0 [1, NULL] NULL 2", "-D 3 [2] 2 1"]);
     let lines = lines_of(node.outer(None).operator(), [rows])?;
-    let padded =
-        ["+I 0 [1, NULL] 1 1", "+I 0 [1, NULL] NULL 2", "-U 1 [] NULL NULL", "+U 2 NULL NULL NULL", "-D 3 [2] 2 1"];
+    let padded = [
+        "+I 0 [1, NULL] 1 1",
+        "+I 0 [1, NULL] NULL 2",
+        "-U 1 [] NULL NULL",
+        "+U 2 NULL NULL NULL",
+        "-D 3 [2] 2 1",
+    ];
     assert_eq!(lines, padded);
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! GROUP BY window_start, window_end: one row for each window and key, when the watermark passes.
 
+mod late;
 mod operator;
 
 use std::fmt;
@@ -10,7 +11,7 @@ use datafusion_common::Result;
 
 use self::operator::WindowAggregate;
 use super::aggregate::{AggregateCall, Aggregates, KeyedAggregates};
-use crate::changelog::ChangelogMode;
+use crate::changelog::{ChangelogMode, RowKind};
 use crate::runtime::{
     Distribution, ElementStream, Operator, StreamNode, StreamTask, StreamTraits, TimeAttribute,
     TimeAttributeKind, WindowProperties,
@@ -32,6 +33,9 @@ pub enum GroupColumn {
 
 /// Flink's WindowAggregate over rows that carry their window: emits the aggregates of a window once,
 /// when the watermark passes its end. Rows of windows that have fired are late: dropped and counted.
+///
+/// With an allowed lateness the state of a window is kept for so long after its end, and a late row
+/// within it updates what has been emitted; a window that gets its first row then is emitted at once.
 #[derive(Debug, Clone)]
 pub struct WindowAggregateNode {
     group: Vec<GroupColumn>,
@@ -42,6 +46,7 @@ pub struct WindowAggregateNode {
     input: SchemaRef,
     schema: SchemaRef,
     retracting: bool,
+    lateness: i64,
 }
 
 impl WindowAggregateNode {
@@ -69,7 +74,13 @@ impl WindowAggregateNode {
             input,
             schema,
             retracting,
+            lateness: 0,
         }
+    }
+
+    /// The node with an allowed lateness in milliseconds.
+    pub fn with_allowed_lateness(self, lateness: i64) -> Self {
+        WindowAggregateNode { lateness, ..self }
     }
 
     /// The type in which the ends of windows are kept.
@@ -114,7 +125,11 @@ impl StreamNode for WindowAggregateNode {
         let keys = self.keys();
         let keys: Vec<_> = keys.iter().map(|key| self.input.field(*key).name().as_str()).collect();
         let calls: Vec<_> = self.calls.iter().map(AggregateCall::to_string).collect();
-        write!(f, "key=[{}], window=[{}], aggr=[{}]", keys.join(", "), self.assigner, calls.join(", "))
+        write!(f, "key=[{}], window=[{}], aggr=[{}]", keys.join(", "), self.assigner, calls.join(", "))?;
+        match self.lateness {
+            0 => Ok(()),
+            lateness => write!(f, ", allowed_lateness=[{lateness} ms]"),
+        }
     }
 
     fn schema(&self) -> SchemaRef {
@@ -130,8 +145,13 @@ impl StreamNode for WindowAggregateNode {
             time: time.clone(),
             ..window.clone()
         });
+        let mode = match (self.lateness, self.retracting) {
+            (0, _) => ChangelogMode::INSERT_ONLY,
+            (_, true) => ChangelogMode::ALL,
+            (_, false) => ChangelogMode::ALL.without(RowKind::Delete),
+        };
         Ok(StreamTraits {
-            mode: ChangelogMode::INSERT_ONLY,
+            mode,
             upsert_keys: vec![(0..self.group.len()).collect()],
             time_attributes: time.iter().map(rowtime).collect(),
             window,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::TimestampMillisecondType;
+use arrow::datatypes::{DataType, TimestampMillisecondType};
 use datafusion_common::{Result, internal_err};
 
 use super::{GroupColumn, WindowAggregateNode};
@@ -15,15 +15,15 @@ use crate::state::StateTable;
 use crate::time::{Watermark, millis_of, timestamps_of};
 
 pub(super) struct WindowAggregate {
-    node: WindowAggregateNode,
+    pub(super) node: WindowAggregateNode,
     keys: Vec<usize>,
-    windows: OpenWindows,
+    pub(super) windows: OpenWindows,
 }
 
 /// The groups of all windows that have rows, and which belong to which window.
-struct OpenWindows {
+pub(super) struct OpenWindows {
     /// Keyed by the keys and the end of the window.
-    groups: KeyedAggregates,
+    pub(super) groups: KeyedAggregates,
     /// The slots of each window, by its end.
     by_end: BTreeMap<i64, Vec<u32>>,
 }
@@ -34,17 +34,46 @@ impl WindowAggregate {
     }
 
     /// Whether a window that ends at `end` has fired when the watermark stands at `watermark`.
-    fn has_fired(&self, end: i64, watermark: Watermark) -> bool {
-        self.node.zone.to_instant(end - 1) <= watermark.0
+    pub(super) fn has_fired(&self, end: i64, watermark: Watermark) -> bool {
+        self.node.zone.has_passed(end, watermark)
     }
 
-    /// The rows whose windows have not fired; the others are counted.
+    /// Whether its state is gone by then, too.
+    fn is_gone(&self, end: i64, watermark: Watermark) -> bool {
+        self.node.zone.has_passed(end.saturating_add(self.node.lateness), watermark)
+    }
+
+    /// The rows whose windows are not gone; the others are late, and counted.
     fn without_late(&self, changes: &ChangelogBatch, cx: &Context<'_>) -> Result<ChangelogBatch> {
         let ends = millis_of(changes.batch().column(self.node.window_end))?;
-        let on_time: BooleanArray =
-            ends.iter().map(|end| Some(!self.has_fired(*end, cx.watermark))).collect();
+        let on_time: BooleanArray = ends.iter().map(|end| Some(!self.is_gone(*end, cx.watermark))).collect();
         cx.metrics.late_rows.add(on_time.false_count());
         changes.filter(&on_time)
+    }
+
+    /// The slots of rows by key and window.
+    pub(super) fn intern(&mut self, changes: &ChangelogBatch, ends: &[i64]) -> Result<Vec<u32>> {
+        let mut keys: Vec<ArrayRef> =
+            self.keys.iter().map(|key| Arc::clone(changes.batch().column(*key))).collect();
+        keys.push(timestamps_of(ends.to_vec(), &WindowAggregateNode::window_end_type())?);
+        self.windows.groups.intern(&keys, changes.num_rows())
+    }
+
+    /// The columns of the window in the output, for windows that end at `ends`; `None` for a key.
+    pub(super) fn window_column(
+        &self,
+        column: GroupColumn,
+        ends: &[i64],
+        data_type: &DataType,
+    ) -> Result<Option<ArrayRef>> {
+        let ends = ends.iter();
+        let millis: Vec<i64> = match column {
+            GroupColumn::Key(_) => return Ok(None),
+            GroupColumn::WindowStart => ends.map(|end| self.node.assigner.start_of(*end)).collect(),
+            GroupColumn::WindowEnd => ends.copied().collect(),
+            GroupColumn::WindowTime => ends.map(|end| self.node.zone.to_instant(end - 1)).collect(),
+        };
+        timestamps_of(millis, data_type).map(Some)
     }
 
     /// The output for the groups in `slots`.
@@ -58,20 +87,10 @@ impl WindowAggregate {
         let mut keys = key_columns.into_iter();
         let mut columns: Vec<ArrayRef> = vec![];
         for (column, field) in self.node.group.iter().zip(self.node.schema.fields()) {
-            let millis: Vec<i64> = match column {
-                GroupColumn::Key(_) => {
-                    columns.extend(keys.next());
-                    continue;
-                }
-                GroupColumn::WindowStart => {
-                    ends.iter().map(|end| self.node.assigner.start_of(*end)).collect()
-                }
-                GroupColumn::WindowEnd => ends.to_vec(),
-                GroupColumn::WindowTime => {
-                    ends.iter().map(|end| self.node.zone.to_instant(end - 1)).collect()
-                }
-            };
-            columns.push(timestamps_of(millis, field.data_type())?);
+            columns.extend(match self.window_column(*column, ends, field.data_type())? {
+                Some(column) => Some(column),
+                None => keys.next(),
+            });
         }
         columns.extend(groups.aggregates.evaluate(slots)?);
         let options = RecordBatchOptions::new().with_row_count(Some(slots.len()));
@@ -83,7 +102,7 @@ impl WindowAggregate {
 impl OpenWindows {
     /// Puts groups that are new into their windows. `counts` tells which are: a group without rows
     /// is in no window.
-    fn register(&mut self, slots: &[u32], ends: &[i64], retract: Option<&[bool]>) {
+    pub(super) fn register(&mut self, slots: &[u32], ends: &[i64], retract: Option<&[bool]>) {
         let Some(counts) = &mut self.groups.counts else { return };
         for (row, slot) in slots.iter().enumerate() {
             let count = &mut counts[*slot as usize];
@@ -103,37 +122,43 @@ impl Operator for WindowAggregate {
         _port: usize,
         changes: &ChangelogBatch,
         cx: &mut Context<'_>,
-        _out: &mut Output,
+        out: &mut Output,
     ) -> Result<()> {
-        let changes = self.without_late(changes, cx)?;
+        let mut changes = self.without_late(changes, cx)?;
+        if self.node.lateness > 0 {
+            changes = self.update_fired(changes, cx, out)?;
+        }
         if changes.num_rows() == 0 {
             return Ok(());
         }
         let ends = millis_of(changes.batch().column(self.node.window_end))?;
-        let mut keys: Vec<ArrayRef> =
-            self.keys.iter().map(|key| Arc::clone(changes.batch().column(*key))).collect();
-        keys.push(timestamps_of(ends.to_vec(), &WindowAggregateNode::window_end_type())?);
         let retract = changes.kinds().map(|kinds| kinds.retractions());
-        let slots = self.windows.groups.intern(&keys, changes.num_rows())?;
+        let slots = self.intern(&changes, &ends)?;
         self.windows.register(&slots, &ends, retract.as_deref());
         self.windows.groups.aggregates.accumulate(changes.batch(), &slots, retract.as_deref())
     }
 
-    fn on_watermark(&mut self, watermark: Watermark, _cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        let mut fired = vec![];
-        while let Some(entry) = self.windows.by_end.first_entry() {
-            if self.node.zone.to_instant(*entry.key() - 1) > watermark.0 {
+    fn on_watermark(&mut self, watermark: Watermark, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
+        let counts = self.windows.groups.counts.as_deref().unwrap_or_default();
+        let (mut fired, mut gone) = (vec![], vec![]);
+        for (end, slots) in &self.windows.by_end {
+            if !self.has_fired(*end, watermark) {
                 break;
             }
-            fired.extend(entry.remove());
+            if !self.has_fired(*end, cx.watermark) {
+                fired.extend(slots.iter().copied().filter(|slot| counts[*slot as usize] > 1));
+            }
+            if self.is_gone(*end, watermark) {
+                gone.push(*end);
+            }
         }
         if !fired.is_empty() {
-            let counts = self.windows.groups.counts.as_deref().unwrap_or_default();
-            let with_rows: Vec<u32> =
-                fired.iter().copied().filter(|slot| counts[*slot as usize] > 1).collect();
-            out.data(self.rows_of(&with_rows)?);
-            self.windows.groups.aggregates.clear(&fired);
-            self.windows.groups.release(&fired);
+            out.data(self.rows_of(&fired)?);
+        }
+        for end in gone {
+            let slots = self.windows.by_end.remove(&end).unwrap_or_default();
+            self.windows.groups.aggregates.clear(&slots);
+            self.windows.groups.release(&slots);
         }
         out.watermark(watermark);
         Ok(())

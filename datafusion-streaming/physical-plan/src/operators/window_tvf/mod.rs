@@ -26,6 +26,7 @@ pub struct WindowTvfNode {
     assigner: WindowAssigner,
     zone: LocalZone,
     schema: SchemaRef,
+    of_group_by: bool,
 }
 
 /// The names of the columns that a window table function adds.
@@ -36,7 +37,18 @@ impl WindowTvfNode {
     pub fn try_new(time: usize, assigner: WindowAssigner, zone: LocalZone, input: &Schema) -> Result<Self> {
         let schema = Arc::new(window_tvf_schema(time, input)?);
         let zone = if is_local(input.field(time).data_type()) { zone } else { LocalZone::UTC };
-        Ok(WindowTvfNode { time, assigner, zone, schema })
+        Ok(WindowTvfNode { time, assigner, zone, schema, of_group_by: false })
+    }
+
+    /// The node as that of a window in GROUP BY, such as `GROUP BY TUMBLE(ts, …)`, which has more
+    /// freedom and other options than the table function.
+    pub fn with_of_group_by(self, of_group_by: bool) -> Self {
+        WindowTvfNode { of_group_by, ..self }
+    }
+
+    /// Whether the windows are those of GROUP BY.
+    pub fn is_of_group_by(&self) -> bool {
+        self.of_group_by
     }
 
     /// How windows are assigned.
@@ -52,6 +64,33 @@ impl WindowTvfNode {
     /// The time column's name.
     pub fn time_name(&self) -> &str {
         self.time_field().name()
+    }
+
+    /// The zone in whose wall-clock time windows are.
+    pub fn zone(&self) -> LocalZone {
+        self.zone
+    }
+
+    /// Whether the time is an instant, whose windows are those of the local wall clock.
+    pub fn is_local(&self) -> bool {
+        is_local(self.time_field().data_type())
+    }
+
+    /// The times of rows, as wall-clock times; an error where one is NULL.
+    pub(crate) fn times<'a>(&self, rows: &'a RecordBatch) -> Result<Cow<'a, [i64]>> {
+        let column = rows.column(self.time);
+        if column.null_count() > 0 {
+            return exec_err!(
+                "the time column {} of {} is NULL in a row; filter such rows out before the window function",
+                self.time_field().name(),
+                self.assigner
+            );
+        }
+        let times = millis_of(column)?;
+        Ok(match self.zone {
+            LocalZone::UTC => times,
+            zone => times.iter().map(|time| zone.to_local(*time)).collect::<Vec<_>>().into(),
+        })
     }
 
     /// The operator of the node.
@@ -151,15 +190,7 @@ impl Operator for WindowTvf {
         _cx: &mut Context<'_>,
         out: &mut Output,
     ) -> Result<()> {
-        let column = changes.batch().column(self.node.time);
-        if column.null_count() > 0 {
-            return exec_err!(
-                "the time column {} of {} is NULL in a row; filter such rows out before the window function",
-                self.node.time_field().name(),
-                self.node.assigner
-            );
-        }
-        let times = self.wall_clock(millis_of(column)?);
+        let times = self.node.times(changes.batch())?;
         let mut starts = Vec::with_capacity(times.len());
         let mut ends = Vec::with_capacity(times.len());
         let rows = if self.node.assigner.is_tumble() {
@@ -181,34 +212,25 @@ impl Operator for WindowTvf {
             }
             changes.take(&indices)?
         };
-        out.data(self.with_windows(&rows, starts, ends)?);
+        out.data(with_windows(&rows, starts, ends, self.node.zone, &self.node.schema)?);
         Ok(())
     }
 }
 
-impl WindowTvf {
-    fn wall_clock<'a>(&self, times: Cow<'a, [i64]>) -> Cow<'a, [i64]> {
-        match self.node.zone {
-            LocalZone::UTC => times,
-            zone => times.iter().map(|time| zone.to_local(*time)).collect::<Vec<_>>().into(),
-        }
+/// Rows with the columns of their windows, of which `starts` and `ends` are wall-clock times.
+pub(crate) fn with_windows(
+    rows: &ChangelogBatch,
+    starts: Vec<i64>,
+    ends: Vec<i64>,
+    zone: LocalZone,
+    schema: &SchemaRef,
+) -> Result<ChangelogBatch> {
+    let times = ends.iter().map(|end| zone.to_instant(end - 1)).collect();
+    let mut columns: Vec<ArrayRef> = rows.batch().columns().to_vec();
+    for millis in [starts, ends, times] {
+        columns.push(timestamps_of(millis, schema.field(columns.len()).data_type())?);
     }
-
-    fn with_windows(
-        &self,
-        rows: &ChangelogBatch,
-        starts: Vec<i64>,
-        ends: Vec<i64>,
-    ) -> Result<ChangelogBatch> {
-        let first = self.node.input_columns();
-        let schema = &self.node.schema;
-        let times = ends.iter().map(|end| self.node.zone.to_instant(end - 1)).collect();
-        let mut columns: Vec<ArrayRef> = rows.batch().columns().to_vec();
-        for (column, millis) in (first..).zip([starts, ends, times]) {
-            columns.push(timestamps_of(millis, schema.field(column).data_type())?);
-        }
-        rows.with_batch(RecordBatch::try_new(Arc::clone(schema), columns)?)
-    }
+    rows.with_batch(RecordBatch::try_new(Arc::clone(schema), columns)?)
 }
 
 #[cfg(test)]

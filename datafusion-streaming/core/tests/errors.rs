@@ -1,0 +1,177 @@
+//! What goes wrong is told with the name of the table, column or option, and what to do.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::catalog::MemTable;
+use datafusion::common::Result;
+use datafusion::prelude::SessionContext;
+use datafusion_streaming::changelog::ChangelogMode;
+use datafusion_streaming::tables::ChangelogTable;
+use datafusion_streaming::{ChangelogDataFrame, FlinkSql, install};
+use futures::TryStreamExt;
+
+fn session() -> Result<SessionContext> {
+    let ctx = SessionContext::new();
+    install(&ctx)?;
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("k", DataType::Int64, false),
+        Field::new("v", DataType::Int64, true),
+    ]));
+    let (table, _) = ChangelogTable::new(schema, ChangelogMode::INSERT_ONLY, 1);
+    ctx.register_table("events", Arc::new(table))?;
+    Ok(ctx)
+}
+
+/// The error of a statement of Flink SQL, in planning or in running it.
+async fn error(ctx: &SessionContext, statement: &str) -> String {
+    let run = async {
+        let changelog = ctx.flink_sql(statement).await?.execute_changelog().await?;
+        changelog.try_collect::<Vec<_>>().await
+    };
+    match run.await {
+        Ok(_) => panic!("{statement} was to fail"),
+        Err(error) => error.strip_backtrace(),
+    }
+}
+
+/// Checks that each statement fails with an error that contains the words.
+async fn check(ctx: &SessionContext, cases: &[(&str, &[&str])]) {
+    for (statement, words) in cases {
+        let error = error(ctx, statement).await;
+        for word in *words {
+            assert!(error.contains(word), "{statement}\n  says: {error}\n  not: {word}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn names_that_do_not_exist() -> Result<()> {
+    let ctx = session()?;
+    check(
+        &ctx,
+        &[
+            ("SELECT * FROM nowhere", &["nowhere"]),
+            ("SELECT w FROM events", &["w", "events.k"]),
+            ("SELECT * FROM TABLE(TUMBLE(TABLE nowhere, DESCRIPTOR(ts), INTERVAL '1' SECOND))", &["nowhere"]),
+            ("SELECT * FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '1' SECOND))", &["ts"]),
+            ("SET 'table.exec.state.tll' = '1 d'", &["table.exec.state.tll", "table.exec.state.ttl"]),
+            ("SET 'table.exec.state.ttl' = 'soon'", &["table.exec.state.ttl", "soon", "'10 s'"]),
+            ("SET 'parallelism.default' = '0'", &["parallelism.default", "1 to 128"]),
+            ("SET 'table.local-time-zone' = 'Mars/Base'", &["Mars/Base", "America/New_York"]),
+        ],
+    )
+    .await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn tables_that_cannot_be_made() -> Result<()> {
+    let ctx = session()?;
+    let files = "'connector' = 'filesystem', 'path' = 'nowhere.jsonl'";
+    check(
+        &ctx,
+        &[
+            ("CREATE TABLE t (a INT) WITH ('connector' = 'filesistem')", &["t", "filesistem", "'filesystem'"]),
+            ("CREATE TABLE t (a INT) WITH ('path' = 'x')", &["t", "connector"]),
+            (&format!("CREATE TABLE t (a INT) WITH ({files}, 'format' = 'jsn')"), &["jsn", "'json'"]),
+            (&format!("CREATE TABLE t (a INT) WITH ({files}, 'format' = 'json', 'jso.x' = '1')"), &["jso.x", "t"]),
+            (
+                &format!("CREATE TABLE t (a INT, WATERMARK FOR b AS b) WITH ({files}, 'format' = 'json')"),
+                &["watermark is for b", "no column"],
+            ),
+            (
+                &format!("CREATE TABLE t (a INT, WATERMARK FOR a AS a) WITH ({files}, 'format' = 'json')"),
+                &["watermark is for a", "TIMESTAMP(3)"],
+            ),
+            (
+                &format!("CREATE TABLE t (ts TIMESTAMP(3), WATERMARK FOR ts AS 5) WITH ({files}, 'format' = 'json')"),
+                &["WATERMARK FOR ts", "INTERVAL"],
+            ),
+            (
+                &format!("CREATE TABLE t (ts TIMESTAMP(3), x AS nope + 1) WITH ({files}, 'format' = 'json')"),
+                &["column x", "nope"],
+            ),
+            (&format!("CREATE TABLE t (a INT, a INT) WITH ({files}, 'format' = 'json')"), &["two columns a"]),
+            ("CREATE TABLE events (a INT) WITH ('connector' = 'blackhole')", &["events", "IF NOT EXISTS"]),
+            ("ALTER TABLE events RENAME TO e", &["ALTER"]),
+            ("MERGE INTO events USING x ON 1 = 1", &["MERGE"]),
+            ("SELEC 1", &["SELEC", "line: 1"]),
+        ],
+    )
+    .await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn files_that_are_missing_or_malformed() -> Result<()> {
+    let ctx = session()?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("rows.jsonl");
+    std::fs::write(&path, "{\"a\": 1, \"ts\": \"2026-01-01 00:00:01\"}\n{\"a\": 2}\n{\"a\": nonsense\n")?;
+    let table = |name: &str, path: &str, columns: &str| {
+        format!(
+            "CREATE TABLE {name} ({columns}) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'json')"
+        )
+    };
+    let rows = path.display().to_string();
+    ctx.flink_sql(&table("missing", "nowhere.jsonl", "a INT")).await?;
+    ctx.flink_sql(&table("rows_of", &rows, "a INT")).await?;
+    ctx.flink_sql(&table("timed", &rows, "a INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts")).await?;
+    check(
+        &ctx,
+        &[
+            ("SELECT * FROM missing", &["table 'missing'", "nowhere.jsonl"]),
+            ("SELECT * FROM rows_of", &["table 'rows_of'", "rows.jsonl, line 3"]),
+        ],
+    )
+    .await;
+    std::fs::write(&path, "{\"a\": 1, \"ts\": \"2026-01-01 00:00:01\"}\n{\"a\": 2}\n")?;
+    check(&ctx, &[("SELECT a FROM timed", &["rowtime column ts is NULL"])]).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn results_that_change_are_not_read_as_plain_rows() -> Result<()> {
+    let ctx = session()?;
+    let error = ctx.sql("SELECT k, COUNT(*) FROM events GROUP BY k").await?.collect().await.unwrap_err();
+    for word in ["execute_changelog", "TO_CHANGELOG", "mode=[I,UB,UA]"] {
+        assert!(error.to_string().contains(word), "{error}");
+    }
+    // but they can be shown
+    let plan = ctx.sql("EXPLAIN SELECT k, COUNT(*) FROM events GROUP BY k").await?.collect().await?;
+    let text = datafusion::arrow::util::pretty::pretty_format_batches(&plan)?.to_string();
+    assert!(text.contains("GroupAggregate: key=[k], aggr=[count"), "{text}");
+
+    let plain = MemTable::try_new(
+        Arc::new(Schema::new(vec![
+            Field::new("k", DataType::Int64, true),
+            Field::new("n", DataType::Int64, true),
+        ])),
+        vec![vec![]],
+    )?;
+    ctx.register_table("plain", Arc::new(plain))?;
+    let insert = ctx.sql("INSERT INTO plain SELECT k, COUNT(*) FROM events GROUP BY k").await?;
+    let error = insert.collect().await.unwrap_err().to_string();
+    assert!(error.contains("DataSinkExec takes only inserts"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_has_no_streaming_form_is_refused_by_name() -> Result<()> {
+    let ctx = session()?;
+    let values: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    let batch = RecordBatch::try_from_iter([("x", values)])?;
+    ctx.register_batch("small", batch)?;
+    let error = ctx
+        .sql("SELECT k, NTILE(2) OVER (ORDER BY v) FROM events")
+        .await?
+        .execute_changelog()
+        .await
+        .err()
+        .map(|error| error.to_string());
+    let error = error.expect("an OVER without a time is refused");
+    assert!(error.contains("WindowAggExec"), "{error}");
+    Ok(())
+}

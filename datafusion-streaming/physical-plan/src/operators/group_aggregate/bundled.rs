@@ -1,0 +1,308 @@
+//! Groups that change bundle by bundle: Flink's mini-batch, and the second of two phases.
+//!
+//! Rows are folded as they come, not kept: of a bundle it is enough to know which groups it has
+//! touched and what their aggregates were before. When it ends, each of these groups emits its net
+//! change.
+//!
+//! Where the groups of a row-by-row aggregation end with their last row, those of a bundle only end
+//! with the bundle: a row that follows meets the state that the retraction has left. And a group that
+//! does not live passes over retractions only until the first row comes that adds to it.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::kernels::cmp::not_distinct;
+use arrow::compute::{concat, interleave, take};
+use arrow::datatypes::{ArrowPrimitiveType, DataType, Float32Type, Float64Type, Int64Type};
+use datafusion_common::{Result, internal_err};
+
+use super::GroupAggregateNode;
+use crate::changelog::{ChangelogBatch, RowKind};
+use crate::operators::aggregate::{Bundle, Bundling, KeyedAggregates};
+use crate::runtime::{Context, Flush, Operator, Output};
+use crate::state::{StateTable, TouchedSlots};
+use crate::time::Watermark;
+
+pub(super) struct BundledGroupAggregate {
+    node: GroupAggregateNode,
+    groups: KeyedAggregates,
+    bundle: Bundle,
+    touched: TouchedSlots,
+    /// By slot, for touched ones: the place of its values in `before`; `None`: it did not live.
+    places: Vec<Option<u32>>,
+    /// By slot, for touched ones: whether retractions count.
+    started: Vec<bool>,
+    /// The aggregates of the touched groups that lived, before the bundle.
+    before: Vec<Vec<ArrayRef>>,
+    before_rows: u32,
+    next_sweep: Option<i64>,
+}
+
+impl BundledGroupAggregate {
+    pub(super) fn new(node: GroupAggregateNode, bundling: Bundling, groups: KeyedAggregates) -> Self {
+        BundledGroupAggregate {
+            node,
+            groups,
+            bundle: Bundle::new(bundling),
+            touched: TouchedSlots::default(),
+            places: vec![],
+            started: vec![],
+            before: vec![],
+            before_rows: 0,
+            next_sweep: None,
+        }
+    }
+
+    /// Folds rows, or partial aggregates.
+    fn add(&mut self, changes: &ChangelogBatch, cx: &Context<'_>) -> Result<()> {
+        let now = cx.processing_time;
+        self.groups.aggregates.set_time(now);
+        let keys = self.node.key_columns(changes.batch());
+        let mut slots = self.groups.intern(&keys, changes.num_rows())?;
+        self.open(&slots, now)?;
+        if self.node.partial {
+            let columns = changes.batch().columns();
+            let Some((counts, states)) = columns.get(keys.len()..).and_then(<[ArrayRef]>::split_first) else {
+                return internal_err!("a partial aggregate without its number of rows");
+            };
+            let partial = counts.as_primitive::<Int64Type>();
+            self.count(slots.iter().copied().zip(partial.values().iter().copied()));
+            return self.groups.aggregates.merge_partial(&slots, states);
+        }
+        let Some(kinds) = changes.kinds() else {
+            slots.iter().for_each(|slot| self.started[*slot as usize] = true);
+            self.count(slots.iter().map(|slot| (*slot, 1)));
+            return self.groups.aggregates.accumulate(changes.batch(), &slots, None);
+        };
+        let mut retractions = kinds.retractions();
+        let counted: Vec<u32> = (0..slots.len())
+            .filter(|row| {
+                let started = &mut self.started[slots[*row] as usize];
+                *started |= !retractions[*row];
+                *started
+            })
+            .map(|row| row as u32)
+            .collect();
+        let mut batch = changes.batch().clone();
+        if counted.len() < slots.len() {
+            cx.metrics.ignored_retractions.add(slots.len() - counted.len());
+            let rows = counted.iter().map(|row| *row as usize);
+            (slots, retractions) = rows.map(|row| (slots[row], retractions[row])).unzip();
+            batch = changes.take(&counted)?.batch().clone();
+        }
+        let signs = retractions.iter().map(|retraction| if *retraction { -1 } else { 1 });
+        self.count(slots.iter().copied().zip(signs));
+        self.groups.aggregates.accumulate(&batch, &slots, Some(&retractions))
+    }
+
+    /// Takes note of groups that the bundle has not touched before, and of their aggregates.
+    fn open(&mut self, slots: &[u32], now: i64) -> Result<()> {
+        let room = self.groups.keys.slots();
+        self.places.resize(room, None);
+        self.started.resize(room, false);
+        let opened = self.touched.touch(slots).to_vec();
+        self.groups.forget_expired(&opened, self.node.ttl, now);
+        let counts = self.groups.counts.as_deref().unwrap_or_default();
+        let mut live = vec![];
+        for slot in opened {
+            let lives = counts[slot as usize] != 0;
+            self.started[slot as usize] = lives;
+            self.places[slot as usize] = lives.then_some(self.before_rows);
+            if lives {
+                live.push(slot);
+                self.before_rows += 1;
+            }
+        }
+        if !live.is_empty() {
+            self.before.push(self.groups.aggregates.evaluate(&live)?);
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, rows: impl Iterator<Item = (u32, i64)>) {
+        let Some(counts) = &mut self.groups.counts else { return };
+        rows.for_each(|(slot, rows)| counts[slot as usize] += rows);
+    }
+
+    /// Emits the net changes of the bundle and starts another.
+    fn finish(&mut self, now: i64, out: &mut Output) -> Result<()> {
+        self.bundle.restart();
+        let touched = self.touched.take();
+        if touched.is_empty() {
+            return Ok(());
+        }
+        let before = self.values_before()?;
+        let counts = self.groups.counts.as_deref().unwrap_or_default();
+        let (live, dead): (Vec<u32>, Vec<u32>) =
+            touched.iter().partition(|slot| counts[**slot as usize] != 0);
+        let after = self.groups.aggregates.evaluate(&live)?;
+        let changes = self.net_changes(&touched, &before, &after)?;
+        if !changes.kinds.is_empty() {
+            out.data(self.batch_of(changes, &before, &after)?);
+        }
+        if let Some(written) = &mut self.groups.written {
+            live.iter().for_each(|slot| written[*slot as usize] = now);
+            self.next_sweep.get_or_insert(now.saturating_add(self.node.ttl));
+        }
+        self.groups.aggregates.clear(&dead);
+        self.groups.release(&dead);
+        Ok(())
+    }
+
+    /// The aggregates before the bundle, in one piece.
+    fn values_before(&mut self) -> Result<Vec<ArrayRef>> {
+        self.before_rows = 0;
+        let pieces = std::mem::take(&mut self.before);
+        let Some(first) = pieces.first() else { return self.groups.aggregates.evaluate(&[]) };
+        let column = |column: usize| {
+            let pieces: Vec<&dyn Array> = pieces.iter().map(|piece| piece[column].as_ref()).collect();
+            Ok(concat(&pieces)?)
+        };
+        (0..first.len()).map(column).collect()
+    }
+
+    fn net_changes(&self, touched: &[u32], before: &[ArrayRef], after: &[ArrayRef]) -> Result<NetChanges> {
+        let counts = self.groups.counts.as_deref().unwrap_or_default();
+        let mut next = 0;
+        let mut groups = Vec::with_capacity(touched.len());
+        for slot in touched {
+            let is = (counts[*slot as usize] != 0).then_some(next);
+            next += u32::from(is.is_some());
+            groups.push((*slot, self.places[*slot as usize], is));
+        }
+        let updates: Vec<(u32, u32)> =
+            groups.iter().filter_map(|(_, was, is)| Some(((*was)?, (*is)?))).collect();
+        let mut changed = rows_that_differ(&updates, before, after)?.into_iter();
+        let mut changes = NetChanges::default();
+        for (slot, was, is) in groups {
+            match (was, is) {
+                (None, None) => {}
+                (None, Some(is)) => changes.push(slot, (1, is), RowKind::Insert),
+                (Some(was), None) => changes.push(slot, (0, was), RowKind::Delete),
+                (Some(was), Some(is)) => {
+                    if changed.next().unwrap_or_default() {
+                        if self.node.update_before {
+                            changes.push(slot, (0, was), RowKind::UpdateBefore);
+                        }
+                        changes.push(slot, (1, is), RowKind::UpdateAfter);
+                    }
+                }
+            }
+        }
+        Ok(changes)
+    }
+
+    fn batch_of(
+        &self,
+        changes: NetChanges,
+        before: &[ArrayRef],
+        after: &[ArrayRef],
+    ) -> Result<ChangelogBatch> {
+        let mut columns = self.groups.keys.columns(&changes.slots)?;
+        for (before, after) in before.iter().zip(after) {
+            columns.push(interleave(&[before, after], &changes.values)?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(changes.kinds.len()));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), columns, &options)?;
+        ChangelogBatch::try_new(batch, changes.kinds.into())
+    }
+}
+
+/// The rows to emit: for each its group, where its values are, and its kind.
+#[derive(Default)]
+struct NetChanges {
+    slots: Vec<u32>,
+    /// Before (0) or after (1) the bundle, and the place there.
+    values: Vec<(usize, usize)>,
+    kinds: Vec<RowKind>,
+}
+
+impl NetChanges {
+    fn push(&mut self, slot: u32, (side, place): (usize, u32), kind: RowKind) {
+        self.slots.push(slot);
+        self.values.push((side, place as usize));
+        self.kinds.push(kind);
+    }
+}
+
+/// For each pair of rows whether any column differs.
+fn rows_that_differ(pairs: &[(u32, u32)], before: &[ArrayRef], after: &[ArrayRef]) -> Result<Vec<bool>> {
+    let (befores, afters): (Vec<u32>, Vec<u32>) = pairs.iter().copied().unzip();
+    let (befores, afters) = (UInt32Array::from(befores), UInt32Array::from(afters));
+    let mut differ = vec![false; pairs.len()];
+    for (before, after) in before.iter().zip(after) {
+        let (before, after) = (take(before, &befores, None)?, take(after, &afters, None)?);
+        let same = same_values(&before, &after)?;
+        differ.iter_mut().zip(same.values()).for_each(|(differ, same)| *differ |= !same);
+    }
+    Ok(differ)
+}
+
+/// Which rows agree, NULL with NULL; floats as Java's `==` has it, so that a NaN does not even agree
+/// with itself.
+fn same_values(before: &ArrayRef, after: &ArrayRef) -> Result<BooleanArray> {
+    Ok(match before.data_type() {
+        DataType::Float32 => same_floats::<Float32Type>(before, after),
+        DataType::Float64 => same_floats::<Float64Type>(before, after),
+        data_type if data_type.is_nested() => {
+            let same = |row: usize| before.slice(row, 1).as_ref() == after.slice(row, 1).as_ref();
+            BooleanArray::from((0..before.len()).map(same).collect::<Vec<bool>>())
+        }
+        _ => not_distinct(before, after)?,
+    })
+}
+
+fn same_floats<T: ArrowPrimitiveType>(before: &ArrayRef, after: &ArrayRef) -> BooleanArray {
+    let (before, after) = (before.as_primitive::<T>(), after.as_primitive::<T>());
+    before.iter().zip(after).map(|(before, after)| Some(before == after)).collect()
+}
+
+impl Operator for BundledGroupAggregate {
+    fn process(
+        &mut self,
+        _port: usize,
+        changes: &ChangelogBatch,
+        cx: &mut Context<'_>,
+        out: &mut Output,
+    ) -> Result<()> {
+        let mut start = 0;
+        while start < changes.num_rows() {
+            let rows = self.bundle.room().min(changes.num_rows() - start);
+            self.add(&changes.slice(start, rows), cx)?;
+            start += rows;
+            if self.bundle.add(rows, cx.processing_time) {
+                self.finish(cx.processing_time, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_watermark(&mut self, watermark: Watermark, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
+        self.finish(cx.processing_time, out)?;
+        out.watermark(watermark);
+        Ok(())
+    }
+
+    fn flush(&mut self, _why: Flush, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
+        self.finish(cx.processing_time, out)
+    }
+
+    fn next_timer(&self) -> Option<i64> {
+        [self.bundle.deadline(), self.next_sweep].into_iter().flatten().min()
+    }
+
+    fn on_timer(&mut self, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
+        let now = cx.processing_time;
+        self.finish(now, out)?;
+        if self.next_sweep.is_some_and(|sweep| sweep <= now) {
+            let live = self.groups.sweep(self.node.ttl, now);
+            self.next_sweep = live.then(|| now.saturating_add(self.node.ttl));
+        }
+        Ok(())
+    }
+
+    /// A barrier ends the bundle: there is nothing of it to save.
+    fn tables(&mut self) -> Vec<&mut dyn StateTable> {
+        vec![&mut self.groups]
+    }
+}

@@ -1,0 +1,42 @@
+//! What is computed over a frame.
+
+use std::fmt;
+
+use datafusion_common::ScalarValue;
+
+use crate::operators::aggregate::AggregateCall;
+
+/// A function over a frame, its arguments being columns of the operator's input.
+#[derive(Debug, Clone)]
+pub enum OverCall {
+    /// An aggregate.
+    Aggregate(AggregateCall),
+    /// The number of the row among those of its key.
+    RowNumber,
+    /// One more than the rows before the row and its peers.
+    Rank,
+    /// The number of different times up to the row.
+    DenseRank,
+    /// The value of a row before: in Flink the frame of LAG has peers, which share the value `offset` rows
+    /// before the last of them.
+    Lag {
+        /// The column of the value.
+        column: usize,
+        /// How many rows before.
+        offset: usize,
+        /// The value where there is no such row; NULL by default.
+        default: Option<ScalarValue>,
+    },
+}
+
+impl fmt::Display for OverCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OverCall::Aggregate(call) => call.fmt(f),
+            OverCall::RowNumber => f.write_str("row_number()"),
+            OverCall::Rank => f.write_str("rank()"),
+            OverCall::DenseRank => f.write_str("dense_rank()"),
+            OverCall::Lag { column, offset, .. } => write!(f, "lag(${column}, {offset})"),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What an OVER aggregation keeps of each key, and its snapshot.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, UInt16Array,
+    new_null_array,
+};
+use arrow::compute::{concat, filter_record_batch};
+use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, Schema};
+use datafusion_common::{Result, internal_err};
+
+use super::{OverCall, OverNode};
+use crate::operators::aggregate::{AggregateCall, Aggregates};
+use crate::runtime::TableSnapshot;
+use crate::state::key_group::key_groups;
+use crate::state::{KeyInterner, RowId, RowStore, StateTable, TimeQueue};
+
+/// An event time at which a key has something to do: a row of it, or [`CLEAN_UP`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Due {
+    pub slot: u32,
+    pub row: RowId,
+}
+
+/// In place of a row: the key may be forgotten at that time.
+pub(super) const CLEAN_UP: RowId = RowId::MAX;
+
+/// Keys, their rows and their running aggregates: columns indexed by slot.
+pub(super) struct OverState {
+    node: OverNode,
+    pub keys: KeyInterner,
+    pub aggregates: Aggregates,
+    pub store: RowStore,
+    /// Rows that the watermark has not passed.
+    pub waiting: TimeQueue<Due>,
+    /// The rows in the frame, or those that LAG looks back at, oldest first.
+    pub frames: Vec<VecDeque<(i64, RowId)>>,
+    pub positions: Vec<Position>,
+    frame_rows: usize,
+}
+
+/// Where a key stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Position {
+    /// The time that the key came to last: what is not newer is late for a bounded frame. It starts at
+    /// the epoch, as Flink's does.
+    pub last: i64,
+    /// When the key is forgotten unless it gets rows; `i64::MAX`: never.
+    pub clean_up: i64,
+    /// Rows so far.
+    pub rows: i64,
+    /// The rank of the rows at `peers`.
+    pub rank: i64,
+    /// The number of different times so far.
+    pub dense_rank: i64,
+    /// The time of the last row.
+    pub peers: i64,
+}
+
+impl Default for Position {
+    fn default() -> Self {
+        Position { last: 0, clean_up: i64::MAX, rows: 0, rank: 0, dense_rank: 0, peers: i64::MIN }
+    }
+}
+
+/// What a row of the snapshot is.
+const WAITING: i64 = 0;
+const FRAME: i64 = 1;
+const KEY: i64 = 2;
+
+/// The numbers of a row of the snapshot: what it is, its time, and the position of a key.
+const NUMBERS: [&str; 8] =
+    ["$role", "$time", "$last", "$clean_up", "$rows", "$rank", "$dense_rank", "$peers"];
+
+impl OverState {
+    pub(super) fn try_new(node: OverNode, calls: &[AggregateCall]) -> Result<Self> {
+        let types: Vec<DataType> =
+            node.input.fields().iter().map(|field| field.data_type().clone()).collect();
+        let keys: Vec<DataType> = node.keys.iter().map(|key| types[*key].clone()).collect();
+        Ok(OverState {
+            keys: KeyInterner::try_new(&keys)?,
+            aggregates: Aggregates::try_new(calls, &types, node.frame.is_bounded())?,
+            store: RowStore::new(Arc::clone(&node.input)),
+            waiting: TimeQueue::new(),
+            frames: vec![],
+            positions: vec![],
+            frame_rows: 0,
+            node,
+        })
+    }
+
+    /// Whether released rows are kept, for their frame or for LAG.
+    pub(super) fn keeps_rows(&self) -> bool {
+        self.node.frame.is_bounded()
+            || self.node.calls.iter().any(|call| matches!(call, OverCall::Lag { .. }))
+    }
+
+    /// The slot of the key of each row.
+    pub(super) fn intern(&mut self, columns: &[ArrayRef], rows: usize) -> Result<Vec<u32>> {
+        let keys: Vec<ArrayRef> = self.node.keys.iter().map(|key| Arc::clone(&columns[*key])).collect();
+        let mut slots = vec![];
+        self.keys.intern(&keys, rows, &mut slots)?;
+        let room = self.keys.slots();
+        self.aggregates.grow(room);
+        self.positions.resize_with(room, Position::default);
+        if self.keeps_rows() {
+            self.frames.resize_with(room, VecDeque::new);
+        }
+        Ok(slots)
+    }
+
+    pub(super) fn push_frame(&mut self, slot: u32, time: i64, row: RowId) {
+        self.frames[slot as usize].push_back((time, row));
+        self.frame_rows += 1;
+    }
+
+    pub(super) fn pop_frame(&mut self, slot: u32) -> Option<RowId> {
+        let (_, row) = self.frames[slot as usize].pop_front()?;
+        self.frame_rows -= 1;
+        Some(row)
+    }
+
+    /// Forgets what a key has; its waiting rows stay.
+    pub(super) fn forget(&mut self, slot: u32) {
+        while let Some(row) = self.pop_frame(slot) {
+            self.store.remove(row);
+        }
+        self.aggregates.clear(&[slot]);
+        self.positions[slot as usize] = Position::default();
+    }
+
+    /// The columns of the snapshot: the row, the numbers, the aggregates' state.
+    fn snapshot_fields(&self, state: &[(Field, ArrayRef)]) -> Vec<FieldRef> {
+        let rows = self.node.input.fields().iter();
+        let mut fields: Vec<FieldRef> =
+            rows.map(|field| Arc::new(field.as_ref().clone().with_nullable(true))).collect();
+        fields.extend(NUMBERS.map(|name| Arc::new(Field::new(name, DataType::Int64, false))));
+        fields.extend(state.iter().map(|(field, _)| Arc::new(field.clone().with_nullable(true))));
+        fields
+    }
+}
+
+impl StateTable for OverState {
+    fn name(&self) -> &str {
+        "over"
+    }
+
+    fn memory_size(&self) -> usize {
+        self.keys.memory_size()
+            + self.aggregates.memory_size()
+            + self.store.memory_size()
+            + self.waiting.memory_size()
+            + self.frames.capacity() * size_of::<VecDeque<(i64, RowId)>>()
+            + self.frame_rows * size_of::<(i64, RowId)>() * 3 / 2
+            + self.positions.capacity() * size_of::<Position>()
+    }
+
+    /// A row for each row that is kept, and one for each key.
+    fn snapshot(&self) -> Result<TableSnapshot> {
+        let (mut ids, mut roles, mut times) = (vec![], vec![], vec![]);
+        for (time, due) in self.waiting.iter().filter(|(_, due)| due.row != CLEAN_UP) {
+            ids.push(due.row);
+            roles.push(WAITING);
+            times.push(*time);
+        }
+        for (time, row) in self.frames.iter().flatten() {
+            ids.push(*row);
+            roles.push(FRAME);
+            times.push(*time);
+        }
+        let rows = self.store.rows(&ids)?;
+        let slots = self.keys.live_slots();
+        let slots: Vec<u32> =
+            slots.into_iter().filter(|slot| (*slot as usize) < self.positions.len()).collect();
+        let keys = self.keys.columns(&slots)?;
+        let state = self.aggregates.snapshot(&slots)?;
+        let fields = self.snapshot_fields(&state);
+
+        let mut columns: Vec<ArrayRef> = vec![];
+        for (column, field) in self.node.input.fields().iter().enumerate() {
+            let of_keys = match self.node.keys.iter().position(|key| *key == column) {
+                Some(place) => Arc::clone(&keys[place]),
+                None => new_null_array(field.data_type(), slots.len()),
+            };
+            columns.push(concat(&[rows.column(column), &of_keys])?);
+        }
+        let total = ids.len() + slots.len();
+        roles.resize(total, KEY);
+        times.resize(total, 0);
+        columns.push(Arc::new(Int64Array::from(roles)));
+        columns.push(Arc::new(Int64Array::from(times)));
+        let numbers: [fn(&Position) -> i64; 6] =
+            [|p| p.last, |p| p.clean_up, |p| p.rows, |p| p.rank, |p| p.dense_rank, |p| p.peers];
+        for number in numbers {
+            let of_keys = slots.iter().map(|slot| number(&self.positions[*slot as usize]));
+            let of_rows = std::iter::repeat_n(0, ids.len());
+            columns.push(Arc::new(Int64Array::from_iter_values(of_rows.chain(of_keys))));
+        }
+        for (_, array) in &state {
+            columns.push(concat(&[&new_null_array(array.data_type(), ids.len()), array])?);
+        }
+
+        let key_columns: Vec<ArrayRef> =
+            self.node.keys.iter().map(|key| Arc::clone(&columns[*key])).collect();
+        let groups = key_groups(&key_columns, total)?;
+        columns.insert(0, Arc::new(UInt16Array::from(groups)));
+        let group = Arc::new(Field::new("key_group", DataType::UInt16, false));
+        let fields: Vec<FieldRef> = std::iter::once(group).chain(fields).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(total));
+        let rows = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?;
+        Ok(TableSnapshot { name: self.name().to_string(), keyed: true, rows })
+    }
+
+    fn restore(&mut self, saved: &RecordBatch) -> Result<()> {
+        let width = self.node.input.fields().len();
+        if saved.num_columns() < width + NUMBERS.len() {
+            return internal_err!("the snapshot of an OVER aggregation lacks columns");
+        }
+        let roles = saved.column(width).as_primitive::<Int64Type>();
+        let part = |is_key: bool| {
+            let mask: BooleanArray = roles.iter().map(|role| Some((role == Some(KEY)) == is_key)).collect();
+            filter_record_batch(saved, &mask)
+        };
+        let keys = part(true)?;
+        let number = |batch: &RecordBatch, number: usize| -> Vec<i64> {
+            batch.column(width + number).as_primitive::<Int64Type>().values().to_vec()
+        };
+        let slots = self.intern(&keys.columns()[..width], keys.num_rows())?;
+        let numbers: Vec<Vec<i64>> = (2..NUMBERS.len()).map(|place| number(&keys, place)).collect();
+        for (row, slot) in slots.iter().enumerate() {
+            let position = Position {
+                last: numbers[0][row],
+                clean_up: numbers[1][row],
+                rows: numbers[2][row],
+                rank: numbers[3][row],
+                dense_rank: numbers[4][row],
+                peers: numbers[5][row],
+            };
+            if position.clean_up != i64::MAX {
+                self.waiting.push(position.clean_up, Due { slot: *slot, row: CLEAN_UP });
+            }
+            self.positions[*slot as usize] = position;
+        }
+        self.aggregates.restore(&slots, &keys.columns()[width + NUMBERS.len()..])?;
+
+        let rows = part(false)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        let columns = rows.columns()[..width].to_vec();
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.node.input), columns, &options)?;
+        let (roles, times) = (number(&rows, 0), number(&rows, 1));
+        let slots = self.intern(batch.columns(), batch.num_rows())?;
+        self.store.open(&batch);
+        for (row, slot) in slots.into_iter().enumerate() {
+            let id = self.store.add(row);
+            match roles[row] == WAITING {
+                true => self.waiting.push(times[row], Due { slot, row: id }),
+                false => self.push_frame(slot, times[row], id),
+            }
+        }
+        self.store.close()
+    }
+}

@@ -1,0 +1,158 @@
+//! Rows that an operator keeps, as the batches in which they came.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::interleave_record_batch;
+use arrow::datatypes::SchemaRef;
+use datafusion_common::{Result, internal_err};
+
+use crate::changelog::ChangelogBatch;
+
+/// A row of a [`RowBuffer`]. Rows are ordered as they came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowRef {
+    chunk: u64,
+    row: u32,
+}
+
+/// Rows that are kept until they are released one by one.
+///
+/// Batches are gathered in chunks, and a chunk is dropped with its last row. Small batches share a
+/// chunk, so that a row that comes alone does not cost a batch.
+#[derive(Debug)]
+pub struct RowBuffer {
+    schema: SchemaRef,
+    chunks: BTreeMap<u64, Chunk>,
+    next_chunk: u64,
+    bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Chunk {
+    batches: Vec<ChangelogBatch>,
+    /// The first row of each batch.
+    starts: Vec<u32>,
+    rows: u32,
+    live: u32,
+    bytes: usize,
+}
+
+/// The number of rows from which on a chunk takes no other batch.
+const FULL_CHUNK: u32 = 1024;
+
+impl RowBuffer {
+    /// An empty buffer for rows of `schema`.
+    pub fn new(schema: SchemaRef) -> Self {
+        RowBuffer { schema, chunks: BTreeMap::new(), next_chunk: 0, bytes: 0 }
+    }
+
+    /// The schema of the rows.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Keeps rows; returns them in their order.
+    pub fn push(&mut self, changes: ChangelogBatch) -> Result<impl Iterator<Item = RowRef> + use<>> {
+        let is_full = |(_, chunk): (&u64, &Chunk)| chunk.rows >= FULL_CHUNK;
+        if self.chunks.last_key_value().is_none_or(is_full) {
+            self.next_chunk += 1;
+        }
+        let id = self.next_chunk;
+        let chunk = self.chunks.entry(id).or_default();
+        let (first, added) = (chunk.rows, changes.num_rows() as u32);
+        let bytes = changes.batch().get_array_memory_size();
+        chunk.rows += added;
+        chunk.live += added;
+        chunk.bytes += bytes;
+        chunk.starts.push(first);
+        chunk.batches.push(changes);
+        self.bytes += bytes;
+        if chunk.rows >= FULL_CHUNK && chunk.batches.len() > 1 {
+            let batch = ChangelogBatch::concat(&self.schema, &chunk.batches)?;
+            let bytes = batch.batch().get_array_memory_size();
+            self.bytes = self.bytes + bytes - chunk.bytes;
+            (chunk.batches, chunk.starts, chunk.bytes) = (vec![batch], vec![0], bytes);
+        }
+        Ok((first..first + added).map(move |row| RowRef { chunk: id, row }))
+    }
+
+    /// The rows, in the order given, with their kinds.
+    pub fn gather(&self, rows: &[RowRef]) -> Result<ChangelogBatch> {
+        if rows.is_empty() {
+            return Ok(ChangelogBatch::insert_only(RecordBatch::new_empty(Arc::clone(&self.schema))));
+        }
+        // the place of the first batch of each chunk
+        let mut places = BTreeMap::new();
+        let mut batches: Vec<&ChangelogBatch> = vec![];
+        let mut indices = Vec::with_capacity(rows.len());
+        for RowRef { chunk, row } in rows {
+            let Some(held) = self.chunks.get(chunk) else {
+                return internal_err!("a row is read that has been released");
+            };
+            let first = *places.entry(*chunk).or_insert_with(|| {
+                batches.extend(&held.batches);
+                batches.len() - held.batches.len()
+            });
+            let batch = held.starts.partition_point(|start| start <= row) - 1;
+            indices.push((first + batch, (row - held.starts[batch]) as usize));
+        }
+        let plain: Vec<_> = batches.iter().map(|batch| batch.batch()).collect();
+        let batch = interleave_record_batch(&plain, &indices)?;
+        if batches.iter().all(|batch| batch.kinds().is_none()) {
+            return Ok(ChangelogBatch::insert_only(batch));
+        }
+        let kinds = indices.iter().map(|(batch, row)| batches[*batch].kind(*row)).collect();
+        ChangelogBatch::try_new(batch, kinds)
+    }
+
+    /// Forgets rows, each of which must not have been released before.
+    pub fn release(&mut self, rows: &[RowRef]) {
+        for row in rows {
+            let Some(chunk) = self.chunks.get_mut(&row.chunk) else { continue };
+            chunk.live -= 1;
+            if chunk.live == 0 {
+                self.bytes -= chunk.bytes;
+                self.chunks.remove(&row.chunk);
+            }
+        }
+    }
+
+    /// Bytes held.
+    pub fn memory_size(&self) -> usize {
+        self.bytes + self.chunks.len() * size_of::<Chunk>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array};
+    use arrow::datatypes::{DataType, Field, Schema};
+
+    use super::*;
+
+    fn rows(values: Vec<i64>) -> Result<ChangelogBatch> {
+        let schema = Arc::new(Schema::new(vec![Field::new("v", DataType::Int64, false)]));
+        let column: ArrayRef = Arc::new(Int64Array::from(values));
+        Ok(ChangelogBatch::insert_only(RecordBatch::try_new(schema, vec![column])?))
+    }
+
+    #[test]
+    fn rows_are_gathered_in_any_order_and_leave_nothing_behind() -> Result<()> {
+        let schema = rows(vec![])?.schema();
+        let mut buffer = RowBuffer::new(schema);
+        let small: Vec<_> = buffer.push(rows(vec![1, 2])?)?.chain(buffer.push(rows(vec![3])?)?).collect();
+        assert_eq!(buffer.gather(&[small[2], small[1]])?, rows(vec![3, 2])?);
+        let large: Vec<_> = buffer.push(rows((10..3_000).collect())?)?.collect();
+        let other: Vec<_> = buffer.push(rows(vec![7])?)?.collect();
+        assert!(small[2] < large[0] && large[5] < other[0]);
+        let picked = buffer.gather(&[other[0], small[2], large[1], small[0]])?;
+        assert_eq!(picked, rows(vec![7, 3, 11, 1])?);
+        for part in [&small, &large, &other] {
+            buffer.release(part);
+        }
+        assert_eq!(buffer.memory_size(), 0);
+        Ok(())
+    }
+}

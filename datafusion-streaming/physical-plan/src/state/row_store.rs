@@ -1,0 +1,420 @@
+//! Rows that an operator keeps, by reference to the batches that they came in.
+//!
+//! ```text
+//!   ids:     7 ──► (chunk 2, row 0)          chunk 0   8192 rows of one input batch, shared
+//!            8 ──► (chunk 0, row 17)         chunk 1   (free)
+//!            9 ──► (chunk 2, row 1)          chunk 2   what was left of many small or sparse ones
+//! ```
+//!
+//! A row is kept without copying it, and an id stays valid while rows are moved together. Output is
+//! decoded in bulk: [`RowStore::gather`] builds whole columns from the places of rows.
+
+use arrow::array::{
+    Array, ArrayRef, ArrowNativeTypeOp, AsArray, PrimitiveArray, RecordBatch, RecordBatchOptions, UInt32Array,
+};
+use arrow::compute::{interleave, take, take_record_batch};
+use arrow::datatypes::{ArrowPrimitiveType, DataType, SchemaRef};
+use arrow::downcast_primitive_array;
+use datafusion_common::Result;
+
+/// A row that is kept. Ids of removed rows are used again.
+pub type RowId = u32;
+
+/// Where a row is while a batch is worked on: places change when the batch is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    chunk: u32,
+    row: u32,
+}
+
+/// Chunks up to this many rows are made by moving rows together.
+const CHUNK_ROWS: usize = 8192;
+
+const NOBODY: RowId = RowId::MAX;
+
+/// Rows that are kept, in the batches that they came in.
+#[derive(Debug)]
+pub struct RowStore {
+    schema: SchemaRef,
+    chunks: Vec<Chunk>,
+    /// Chunks that are in use, from the largest to the newest.
+    order: Vec<u32>,
+    free_chunks: Vec<u32>,
+    places: Vec<Place>,
+    free_ids: Vec<RowId>,
+    /// The chunk of the batch that is worked on.
+    open: Option<u32>,
+    /// Rows that are kept.
+    live: usize,
+    /// Rows that the chunks hold, kept or not.
+    stored: usize,
+    chunk_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    batch: RecordBatch,
+    /// The id of each row that is kept.
+    owners: Vec<RowId>,
+    live: usize,
+    bytes: usize,
+}
+
+impl RowStore {
+    /// An empty store for rows of a schema.
+    pub fn new(schema: SchemaRef) -> Self {
+        RowStore {
+            schema,
+            chunks: vec![],
+            order: vec![],
+            free_chunks: vec![],
+            places: vec![],
+            free_ids: vec![],
+            open: None,
+            live: 0,
+            stored: 0,
+            chunk_bytes: 0,
+        }
+    }
+
+    /// The schema of the rows.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The number of rows kept.
+    pub fn len(&self) -> usize {
+        self.live
+    }
+
+    /// Whether no row is kept.
+    pub fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// Starts work on a batch: until [`RowStore::close`], places are valid and rows of the batch can
+    /// be added.
+    pub fn open(&mut self, batch: &RecordBatch) {
+        let rows = batch.num_rows();
+        self.open = Some(self.new_chunk(Chunk {
+            batch: batch.clone(),
+            owners: vec![NOBODY; rows],
+            live: 0,
+            bytes: 0,
+        }));
+    }
+
+    /// Keeps a row of the open batch.
+    #[inline]
+    pub fn add(&mut self, row: usize) -> RowId {
+        let place = self.place_in_batch(row);
+        let id = match self.free_ids.pop() {
+            Some(id) => {
+                self.places[id as usize] = place;
+                id
+            }
+            None => {
+                self.places.push(place);
+                (self.places.len() - 1) as RowId
+            }
+        };
+        let chunk = &mut self.chunks[place.chunk as usize];
+        chunk.owners[row] = id;
+        chunk.live += 1;
+        self.live += 1;
+        id
+    }
+
+    /// Lets a row go. What is at its place stays readable until the batch is closed.
+    #[inline]
+    pub fn remove(&mut self, id: RowId) {
+        let place = self.places[id as usize];
+        let chunk = &mut self.chunks[place.chunk as usize];
+        chunk.owners[place.row as usize] = NOBODY;
+        chunk.live -= 1;
+        self.live -= 1;
+        self.free_ids.push(id);
+    }
+
+    /// Where a row that is kept is now.
+    #[inline]
+    pub fn place(&self, id: RowId) -> Place {
+        self.places[id as usize]
+    }
+
+    /// Where a row of the open batch is.
+    #[inline]
+    pub fn place_in_batch(&self, row: usize) -> Place {
+        Place { chunk: self.open.unwrap_or_default(), row: row as u32 }
+    }
+
+    /// The rows at these places, in that order, as columns.
+    pub fn gather(&self, places: &[Place]) -> Result<Vec<ArrayRef>> {
+        (0..self.schema.fields().len()).map(|column| self.gather_column(column, places)).collect()
+    }
+
+    /// A column of the rows at these places.
+    pub fn gather_column(&self, column: usize, places: &[Place]) -> Result<ArrayRef> {
+        let Some(first) = places.first() else {
+            return Ok(arrow::array::new_empty_array(self.schema.field(column).data_type()));
+        };
+        if places.iter().all(|place| place.chunk == first.chunk) {
+            let rows = UInt32Array::from_iter_values(places.iter().map(|place| place.row));
+            return Ok(take(self.chunks[first.chunk as usize].batch.column(column), &rows, None)?);
+        }
+        let mut numbers = vec![u32::MAX; self.chunks.len()];
+        let mut arrays: Vec<&dyn Array> = vec![];
+        let mut indices = Vec::with_capacity(places.len());
+        for place in places {
+            let number = &mut numbers[place.chunk as usize];
+            if *number == u32::MAX {
+                *number = arrays.len() as u32;
+                arrays.push(self.chunks[place.chunk as usize].batch.column(column).as_ref());
+            }
+            indices.push((*number as usize, place.row as usize));
+        }
+        Ok(interleave(&arrays, &indices)?)
+    }
+
+    /// The rows of these ids, in that order.
+    pub fn rows(&self, ids: &[RowId]) -> Result<RecordBatch> {
+        let places: Vec<_> = ids.iter().map(|id| self.place(*id)).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(ids.len()));
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), self.gather(&places)?, &options)?)
+    }
+
+    /// Whether a row that is kept equals a row of the open batch in these columns: NULL equals NULL,
+    /// and floats are compared by their bits.
+    pub fn equals(&self, id: RowId, row: usize, columns: &[usize]) -> bool {
+        let (kept, other) = (self.place(id), self.place_in_batch(row));
+        let chunk = |place: Place| &self.chunks[place.chunk as usize].batch;
+        columns.iter().all(|column| {
+            equal_values(
+                chunk(kept).column(*column),
+                kept.row as usize,
+                chunk(other).column(*column),
+                other.row as usize,
+            )
+        })
+    }
+
+    /// Ends work on the batch: what is kept of it stays, moved together where that is little.
+    pub fn close(&mut self) -> Result<()> {
+        let Some(open) = self.open.take() else { return self.drop_dead() };
+        if self.chunks[open as usize].live == 0 {
+            self.free_chunk(open);
+        } else {
+            self.order.push(open);
+            let chunk = &mut self.chunks[open as usize];
+            if chunk.live * 2 < chunk.batch.num_rows() {
+                self.order.pop();
+                self.move_together(&[open])?;
+            } else {
+                chunk.bytes = chunk.batch.get_array_memory_size();
+                self.chunk_bytes += chunk.bytes;
+            }
+            self.merge_small()?;
+        }
+        self.drop_dead()
+    }
+
+    /// Bytes held, by capacity. Batches that are shared with others are counted in full.
+    pub fn memory_size(&self) -> usize {
+        self.chunk_bytes
+            + self.stored * size_of::<RowId>()
+            + self.places.capacity() * size_of::<Place>()
+            + self.free_ids.capacity() * size_of::<RowId>()
+    }
+
+    /// Merges the newest chunks while they are small and of like size, so that there are few.
+    fn merge_small(&mut self) -> Result<()> {
+        while let [.., second, last] = self.order[..] {
+            let (older, newer) = (self.chunks[second as usize].live, self.chunks[last as usize].live);
+            if older > 2 * newer || older + newer > CHUNK_ROWS {
+                break;
+            }
+            self.order.truncate(self.order.len() - 2);
+            self.move_together(&[second, last])?;
+        }
+        Ok(())
+    }
+
+    /// Frees the memory of rows that are gone once they are most of what the chunks hold.
+    fn drop_dead(&mut self) -> Result<()> {
+        if self.stored <= 2 * self.live + CHUNK_ROWS {
+            return Ok(());
+        }
+        let is_sparse = |chunk: &u32| {
+            let chunk = &self.chunks[*chunk as usize];
+            chunk.live * 2 < chunk.batch.num_rows()
+        };
+        let (sparse, dense): (Vec<u32>, Vec<u32>) = self.order.iter().partition(|chunk| is_sparse(chunk));
+        self.order = dense;
+        let mut group = vec![];
+        let mut rows = 0;
+        for chunk in sparse {
+            let live = self.chunks[chunk as usize].live;
+            if rows + live > CHUNK_ROWS && !group.is_empty() {
+                self.move_together(&std::mem::take(&mut group))?;
+                rows = 0;
+            }
+            group.push(chunk);
+            rows += live;
+        }
+        self.move_together(&group)
+    }
+
+    /// Makes one chunk of what is kept in these.
+    fn move_together(&mut self, chunks: &[u32]) -> Result<()> {
+        let mut owners = vec![];
+        let mut places = vec![];
+        for chunk in chunks {
+            for (row, owner) in self.chunks[*chunk as usize].owners.iter().enumerate() {
+                if *owner != NOBODY {
+                    owners.push(*owner);
+                    places.push(Place { chunk: *chunk, row: row as u32 });
+                }
+            }
+        }
+        if !owners.is_empty() {
+            let batch = match chunks {
+                [one] => {
+                    let rows = UInt32Array::from_iter_values(places.iter().map(|place| place.row));
+                    take_record_batch(&self.chunks[*one as usize].batch, &rows)?
+                }
+                _ => {
+                    let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
+                    let columns = self.gather(&places)?;
+                    RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?
+                }
+            };
+            let bytes = batch.get_array_memory_size();
+            self.chunk_bytes += bytes;
+            let live = owners.len();
+            let number = self.new_chunk(Chunk { batch, owners, live, bytes });
+            for (row, owner) in self.chunks[number as usize].owners.iter().enumerate() {
+                self.places[*owner as usize] = Place { chunk: number, row: row as u32 };
+            }
+            self.order.push(number);
+        }
+        for chunk in chunks {
+            self.free_chunk(*chunk);
+        }
+        Ok(())
+    }
+
+    fn new_chunk(&mut self, chunk: Chunk) -> u32 {
+        self.stored += chunk.batch.num_rows();
+        match self.free_chunks.pop() {
+            Some(number) => {
+                self.chunks[number as usize] = chunk;
+                number
+            }
+            None => {
+                self.chunks.push(chunk);
+                (self.chunks.len() - 1) as u32
+            }
+        }
+    }
+
+    fn free_chunk(&mut self, number: u32) {
+        let empty = RecordBatch::new_empty(self.schema.clone());
+        let chunk = Chunk { batch: empty, owners: vec![], live: 0, bytes: 0 };
+        let freed = std::mem::replace(&mut self.chunks[number as usize], chunk);
+        self.stored -= freed.batch.num_rows();
+        self.chunk_bytes -= freed.bytes;
+        self.free_chunks.push(number);
+    }
+}
+
+/// Whether two values of the same type are equal: NULL equals NULL, floats by their bits.
+pub fn equal_values(left: &ArrayRef, left_row: usize, right: &ArrayRef, right_row: usize) -> bool {
+    fn primitive<T: ArrowPrimitiveType>(
+        left: &PrimitiveArray<T>,
+        i: usize,
+        right: &ArrayRef,
+        j: usize,
+    ) -> bool {
+        left.value(i).is_eq(right.as_primitive::<T>().value(j))
+    }
+    match (left.is_null(left_row), right.is_null(right_row)) {
+        (true, true) => return true,
+        (false, false) => {}
+        _ => return false,
+    }
+    let array = left.as_ref();
+    downcast_primitive_array!(
+        array => primitive(array, left_row, right, right_row),
+        DataType::Boolean => array.as_boolean().value(left_row) == right.as_boolean().value(right_row),
+        DataType::Utf8 => array.as_string::<i32>().value(left_row) == right.as_string::<i32>().value(right_row),
+        DataType::LargeUtf8 => array.as_string::<i64>().value(left_row) == right.as_string::<i64>().value(right_row),
+        DataType::Utf8View => array.as_string_view().value(left_row) == right.as_string_view().value(right_row),
+        DataType::Binary => array.as_binary::<i32>().value(left_row) == right.as_binary::<i32>().value(right_row),
+        // nested values are rare, and compared as arrays of one
+        _ => left.slice(left_row, 1).as_ref() == right.slice(right_row, 1).as_ref()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Int64Array, StringArray};
+    use arrow::datatypes::{Field, Int64Type, Schema};
+
+    use super::*;
+
+    fn batch(values: impl IntoIterator<Item = i64>) -> RecordBatch {
+        let values: Vec<i64> = values.into_iter().collect();
+        let texts = StringArray::from_iter_values(values.iter().map(|value| format!("row {value}")));
+        let schema = Schema::new(vec![
+            Field::new("v", DataType::Int64, false),
+            Field::new("s", DataType::Utf8, false),
+        ]);
+        let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(values)), Arc::new(texts)];
+        RecordBatch::try_new(Arc::new(schema), columns).unwrap()
+    }
+
+    #[test]
+    fn ids_outlive_every_move() -> Result<()> {
+        let mut store = RowStore::new(batch([]).schema());
+        let mut kept: Vec<(RowId, i64)> = vec![];
+        for start in 0..2_000 {
+            let rows = if start % 50 == 0 { 3_000 } else { 1 + start % 3 };
+            store.open(&batch((0..rows).map(|row| start * 10_000 + row)));
+            for row in (0..rows).step_by(1 + (start % 7) as usize) {
+                kept.push((store.add(row as usize), start * 10_000 + row));
+            }
+            while kept.len() > 5_000 {
+                let (id, _) = kept.swap_remove((start as usize * 31) % kept.len());
+                store.remove(id);
+            }
+            store.close()?;
+        }
+        let ids: Vec<_> = kept.iter().map(|(id, _)| *id).collect();
+        let rows = store.rows(&ids)?;
+        let values: Vec<_> = kept.iter().map(|(_, value)| *value).collect();
+        assert_eq!(rows.column(0).as_primitive::<Int64Type>().values(), values.as_slice());
+        assert_eq!(rows.column(1).as_string::<i32>().value(77), format!("row {}", values[77]));
+        assert_eq!(store.len(), kept.len());
+        assert!(store.order.len() < 40, "{} chunks", store.order.len());
+        assert!(store.stored <= 2 * store.live + CHUNK_ROWS);
+        Ok(())
+    }
+
+    #[test]
+    fn a_removed_row_is_readable_until_the_batch_is_closed() -> Result<()> {
+        let mut store = RowStore::new(batch([]).schema());
+        store.open(&batch([1, 2]));
+        let id = store.add(0);
+        store.close()?;
+        store.open(&batch([3]));
+        let places = [store.place(id), store.place_in_batch(0)];
+        assert!(!store.equals(id, 0, &[0]));
+        store.remove(id);
+        assert_eq!(store.gather_column(0, &places)?.as_primitive::<Int64Type>().values(), &[1, 3]);
+        store.close()?;
+        assert!(store.is_empty() && store.stored == 0);
+        Ok(())
+    }
+}

@@ -17,7 +17,7 @@ use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::session::SessionTvfNode;
 use datafusion_streaming_physical_plan::operators::union::UnionNode;
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
-use datafusion_streaming_physical_plan::runtime::StreamExec;
+use datafusion_streaming_physical_plan::runtime::{StreamExec, TimeAttributeKind};
 
 use super::aggregate::{is_final, plan_aggregate};
 use super::join::plan_join;
@@ -55,7 +55,7 @@ pub(crate) fn recognise(
     if let Some(planned) = plan_rank(&plan, context, input)? {
         return Ok(planned);
     }
-    if let Some(planned) = plan_over(&plan, input)? {
+    if let Some(planned) = plan_over(&plan, context, input)? {
         return Ok(planned);
     }
     if let Some(planned) = plan_sort_limit(&plan, context, input)? {
@@ -119,6 +119,9 @@ fn replace(
         return Ok(inputs.swap_remove(0));
     }
     check_time_attribute(&plan, &inputs)?;
+    if let Some(sessions) = proctime_sessions(&plan, &inputs) {
+        return StreamExec::plan(sessions, inputs);
+    }
     replace_children_if_necessary(plan, inputs)
 }
 
@@ -139,6 +142,17 @@ fn check_time_attribute(plan: &Arc<dyn ExecutionPlan>, inputs: &[Arc<dyn Executi
         );
     }
     Ok(())
+}
+
+/// Sessions over processing time, which the logical plan does not know of.
+fn proctime_sessions(
+    plan: &Arc<dyn ExecutionPlan>,
+    inputs: &[Arc<dyn ExecutionPlan>],
+) -> Option<SessionTvfNode> {
+    let sessions = plan.downcast_ref::<StreamExec>()?.node().downcast_ref::<SessionTvfNode>()?;
+    let input = inputs.first()?.downcast_ref::<StreamExec>()?;
+    let kind = input.traits().time_attribute(sessions.windows().time_column())?;
+    (kind == TimeAttributeKind::Proctime).then(|| sessions.clone().with_proctime(true))
 }
 
 /// A projection; over a filter alone, the two become one Calc.

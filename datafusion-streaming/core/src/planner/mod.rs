@@ -6,6 +6,7 @@ mod global_aggregate;
 mod group_windows;
 mod intervals;
 mod lateral;
+mod null_aware;
 mod query;
 mod relation;
 mod set_operation;
@@ -15,6 +16,7 @@ mod unnest;
 mod window_tvf;
 
 pub(crate) use group_windows::{group_window_functions, plan_group_windows};
+pub(crate) use null_aware::CorrelatedNotIn;
 
 pub use extension::StreamingExtensionPlanner;
 pub use from_changelog::FromChangelog;

@@ -287,10 +287,10 @@ impl RelationPlanner for StreamingRelationPlanner {
             Some("TUMBLE") => window(WindowFunction::Tumble)?,
             Some("HOP") => window(WindowFunction::Hop)?,
             Some("CUMULATE") => window(WindowFunction::Cumulate)?,
+            Some("SESSION") => window(WindowFunction::Session)?,
             Some(INTERSECT_ALL) => self.set_operation(SetOperation::IntersectAll, args, cx)?,
             Some(EXCEPT_ALL) => self.set_operation(SetOperation::ExceptAll, args, cx)?,
             Some("FROM_CHANGELOG") => self.from_changelog(Arguments::of("FROM_CHANGELOG", args)?, cx)?,
-            Some("SESSION") => window(WindowFunction::Session)?,
             Some("TO_CHANGELOG") => self.to_changelog(Arguments::of("TO_CHANGELOG", args)?, cx)?,
             _ => return Ok(RelationPlanning::Original(Box::new(relation))),
         };

@@ -16,12 +16,13 @@
 //! | [`window_join`] | joins of rows of the same window |
 //! | [`group_aggregate`] | GROUP BY with a per-record changelog |
 //! | [`window_aggregate`] | GROUP BY window_start, window_end |
-//! | [`join`] | joins |
+//! | [`slice_aggregate`] | the same of windows that overlap |
 //! | [`deduplicate`] | the first or last row of each key by time |
 //! | [`top_n`] | the first rows of each key by any order |
 //! | [`limit`] | the first rows to arrive |
 //! | [`sort`] | rows in the order of their rowtime |
 //! | [`over`] | OVER aggregations |
+//! | [`join`] | joins |
 //! | [`to_changelog`] | the row kind as a column |
 //! | [`from_changelog`] | a column with row kinds as a changelog |
 //! | [`final_table`] | a changelog as the table that it ends with |
@@ -44,6 +45,7 @@ pub mod over;
 mod row_changes;
 pub mod session;
 pub mod set_operation;
+pub mod slice_aggregate;
 pub mod sort;
 pub mod source;
 pub mod to_changelog;
@@ -59,3 +61,5 @@ pub mod window_tvf;
 
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod window_model;

@@ -1,8 +1,8 @@
 //! Keyed state: columns indexed by slot.
 //!
 //! - [`KeyInterner`]: keys to dense `u32` slots and back;
-//! - [`RowArena`]: rows with ids, for operators that keep rows; [`RowIndex`] finds them by content;
 //! - [`RowBuffer`]: whole rows, kept until they are released;
+//! - [`RowArena`]: rows with ids, for operators that keep rows; [`RowIndex`] finds them by content;
 //! - [`StateTable`]: the driver's view of any state: memory, snapshot, restore;
 //! - [`TouchedSlots`]: which slots have been written;
 //! - [`RowStore`]: rows that are kept, by reference to the batches that they came in;

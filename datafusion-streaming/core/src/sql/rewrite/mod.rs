@@ -16,6 +16,7 @@
 //! | `GROUPING_ID(a, b)`, `GROUPING(a, b)` | `CAST(grouping(a, b) AS BIGINT)` | a BIGINT, as in Flink |
 //! | `JOIN … USING (k)` | (see `using.rs`) | `k` is whichever of the two is there |
 //! | `ROW_NUMBER() OVER (…)` | `… ROWS UNBOUNDED PRECEDING` | DataFusion has no RANGE over TIME |
+//! | `OVER (w ORDER BY ts)` | `OVER (PARTITION BY k ORDER BY ts)` | DataFusion passes over the name `w` |
 //! | `FETCH FIRST 5 ROWS ONLY` | `LIMIT 5` | |
 //! | `FROM (SELECT …)` | `FROM (SELECT …) AS $derived1` | else the names of tables in it would be visible |
 //! | `a[1].b` | `a[1].'b'` | DataFusion's form of it |
@@ -37,6 +38,7 @@ mod rows;
 mod set_operations;
 mod table_functions;
 mod using;
+mod windows;
 
 use std::mem;
 use std::ops::ControlFlow;
@@ -103,8 +105,8 @@ impl VisitorMut for Rewriter {
         self.depth += 1;
         fetch_to_limit(query);
         prepare_operands(&mut query.body);
-        set_operations::count(&mut query.body);
         projection::order_by_names(query);
+        set_operations::count(&mut query.body);
         aliases::hide(query);
         keep_positions(query);
         ControlFlow::Continue(())
@@ -124,6 +126,7 @@ impl VisitorMut for Rewriter {
         if let Err(error) = check(select) {
             return ControlFlow::Break(Box::new(error));
         }
+        windows::refine(select);
         for NamedWindowDefinition(_, window) in &mut select.named_window {
             if let NamedWindowExpr::WindowSpec(spec) = window {
                 keep_frame(spec);

@@ -20,6 +20,7 @@ use datafusion_streaming_udfs::aggregate::flink_aggregates;
 
 use super::explain::explain;
 use super::filters::plan_checked;
+use super::flink_types::FlinkTypes;
 use super::options;
 use super::rank_functions::bigint_rank;
 use super::script::FlinkScript;
@@ -118,6 +119,11 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
         .with_session_id(session_id)
         .with_type_planner(Arc::new(FlinkTypePlanner))
         .with_analyzer_rule(Arc::new(KeepGlobalAggregates));
+    if let Some(analyzer) = builder.analyzer() {
+        let rules = &mut analyzer.rules;
+        let coercion = rules.iter().position(|rule| rule.name() == "type_coercion").unwrap_or(rules.len());
+        rules.insert(coercion, Arc::new(FlinkTypes));
+    }
     if let Some(optimizer) = builder.optimizer() {
         // it makes two aggregations of one, whose changelog is another
         optimizer.rules.retain(|rule| rule.name() != "single_distinct_aggregation_to_group_by");

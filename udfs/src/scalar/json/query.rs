@@ -149,14 +149,20 @@ fn value(args: &ScalarFunctionArgs) -> Result<Vec<Option<Json>>> {
     find_rows(args, |found| {
         let row = rows.len();
         let found = match found {
-            Found::Value(value) if value.is_scalar() => return Ok(rows.push(Some(value))),
+            Found::Value(value) if value.is_scalar() => {
+                rows.push(Some(value));
+                return Ok(());
+            }
             Found::Value(_) if lax => Found::Empty,
             Found::Value(_) => Found::Error,
             other => other,
         };
         let empty_row = matches!(found, Found::Empty);
         let (choice, values) = match found {
-            Found::Null => return Ok(rows.push(None)),
+            Found::Null => {
+                rows.push(None);
+                return Ok(());
+            }
             Found::Empty => (&on_empty, &empty),
             _ => (&on_error, &error),
         };
@@ -184,8 +190,14 @@ fn query(args: &ScalarFunctionArgs) -> Result<Vec<Option<Json>>> {
         };
         let empty = matches!(found, Found::Empty);
         let choice = match found {
-            Found::Null => return Ok(rows.push(None)),
-            Found::Value(value) => return Ok(rows.push(Some(value))),
+            Found::Null => {
+                rows.push(None);
+                return Ok(());
+            }
+            Found::Value(value) => {
+                rows.push(Some(value));
+                return Ok(());
+            }
             Found::Empty => &on_empty,
             Found::Error => &on_error,
         };

@@ -8,14 +8,15 @@ use datafusion_physical_optimizer::PhysicalOptimizerRule;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_streaming_physical_plan::config::StreamingOptions;
 
-use crate::passes::{PlanContext, changelog, exchange, is_streaming, position, recognise, root};
+use crate::passes::{PlanContext, changelog, exchange, is_streaming, position, recognise, root, watermarks};
 use crate::verifier::verify;
 
 /// Replaces the native nodes of a plan over unbounded or changing tables by streaming nodes, in
 /// passes:
 ///
 /// 1. *recognise*: bottom up, each native node becomes its streaming node, which derives what is
-///    known of its output (changelog mode, upsert keys, time attributes);
+///    known of its output (changelog mode, upsert keys, time attributes); where a query asks for the
+///    watermark before a row, watermarks are sent with each row;
 /// 2. *root*: what the query yields must be readable as it is asked for;
 /// 3. *changelog*: top down, nodes whose consumers do not need `-U` rows stop making them;
 /// 4. *exchange*: rows go to the partition of their key, and a changelog out of one partition;
@@ -42,7 +43,7 @@ impl PhysicalOptimizerRule for StreamingRule {
         if !is_streaming(&plan, &context) {
             return Ok(plan);
         }
-        let plan = recognise::recognise(plan, &context)?;
+        let plan = watermarks::exact(recognise::recognise(plan, &context)?)?;
         let plan = root::finish(plan, &context)?;
         let plan = changelog::drop_update_before(plan)?;
         let plan = exchange::distribute(plan, &context)?;

@@ -39,12 +39,13 @@ pub struct Answer {
     pub determined: Determined,
 }
 
-/// How much of the changelog of a query follows from its input. Only [`Mode::Parallel`] asks.
+/// How much of the changelog of a query follows from its input, in the mode at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Determined {
     /// Every change, if not their order across keys.
     Changes,
     /// The table at the end: on their way, rows of one key came together from several partitions,
-    /// and so may the aggregates of what arrived so far differ from run to run.
+    /// and so may the aggregates of what arrived so far differ from run to run; or bundles of rows were
+    /// cut elsewhere.
     Table,
 }

@@ -103,15 +103,19 @@ impl Session for StreamingSession {
 
     async fn query(&mut self, sql: &str) -> Result<Answer> {
         self.queries += 1;
+        // A checkpoint ends the bundle of a mini-batch, and each partition has bundles of its own
+        let bundled = StreamingOptions::of(self.context.state().config_options()).mini_batch;
         if self.mode == Mode::Restore {
             let (changes, _restores) = restored_query(&self.context, sql, self.queries).await?;
-            return Ok(Answer { changes, determined: Determined::Changes });
+            let determined = if bundled { Determined::Table } else { Determined::Changes };
+            return Ok(Answer { changes, determined });
         }
         let stream = self.context.flink_sql(sql).await?.execute_changelog().await?;
         let root = Arc::clone(stream.plan());
         // What gathers the partitions at the root changes but the order
         let merges = root.children().into_iter().any(merges_partitions);
-        let determined = if merges { Determined::Table } else { Determined::Changes };
+        let parted = bundled && self.mode == Mode::Parallel;
+        let determined = if merges || parted { Determined::Table } else { Determined::Changes };
         Ok(Answer { changes: stream.try_collect().await?, determined })
     }
 }

@@ -26,6 +26,7 @@
 //! | [`sql`] | Flink SQL as text: dialect, statements, types |
 //! | [`planner`] | table functions in FROM and the nodes they become |
 //! | [`tables`] | tables made by CREATE TABLE, and one to push changes into |
+//! | [`aggregate`] | aggregate functions of the user's |
 //! | [`formats`], [`filesystem`] | files as changelogs |
 
 pub mod filesystem;
@@ -35,8 +36,21 @@ mod session;
 pub mod sql;
 pub mod tables;
 
+/// Aggregate functions of the user's in streams.
+pub mod aggregate {
+    pub use datafusion_streaming_physical_plan::operators::aggregate::RetractableUdaf;
+    pub use datafusion_streaming_udfs::aggregate::{
+        AggregateArgs, AggregateState, Fate, FlinkAggregateUdf, Fold, OutputLayout, Rows, StreamingAggregate,
+    };
+}
+
 pub use datafusion_streaming_physical_plan::{changelog, config, runtime, time};
 pub use session::{
     ChangelogDataFrame, ChangelogStream, FlinkScript, FlinkSql, StreamingSessionStateBuilder, install,
     install_with,
 };
+
+/// The embedding example of the README, compiled and run with the doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -48,6 +48,8 @@ extensions_options! {
         /// How long after its end a window in GROUP BY takes late rows, in milliseconds (Flink's
         /// `table.exec.emit.allow-lateness`).
         pub emit_allow_lateness: u64, default = 0
+        /// Whether changelogs of tables with a primary key may repeat changes, and are normalised.
+        pub cdc_events_duplicate: bool, default = false
         /// What a client shows of a query: its `changelog` or the `table` at the end.
         pub result_mode: ResultMode, default = ResultMode::Changelog
         /// The folder that relative paths of filesystem tables start from; empty: the process's.

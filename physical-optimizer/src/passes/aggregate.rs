@@ -10,18 +10,19 @@ use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion_physical_expr::expressions::{Column, Literal, cast};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateInputMode, AggregateOutputMode};
-use datafusion_streaming_physical_plan::operators::aggregate::AggregateCall;
+use datafusion_streaming_physical_plan::operators::aggregate::{AdaptedAggregate, AggregateCall};
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::expand::{ExpandNode, GroupingSet};
 use datafusion_streaming_physical_plan::operators::group_aggregate::GroupAggregateNode;
 use datafusion_streaming_physical_plan::operators::local_group_aggregate::LocalGroupAggregateNode;
 use datafusion_streaming_physical_plan::operators::window_aggregate::{GroupColumn, WindowAggregateNode};
 use datafusion_streaming_physical_plan::runtime::{Monotonicity, StreamExec, WindowProperties};
-use datafusion_streaming_udfs::aggregate::{FlinkAggregateUdf, streaming_aggregate_of};
+use datafusion_streaming_udfs::aggregate::{FlinkAggregateUdf, StreamingAggregate, streaming_aggregate_of};
 
 use super::PlanContext;
 use super::emit_strategy::allowed_lateness;
 use super::session::{BySession, plan_session_aggregate};
+use super::slices::plan_slices;
 
 /// Whether an aggregation gives results, not partial state.
 pub(super) fn is_final(aggregate: &AggregateExec) -> bool {
@@ -70,6 +71,11 @@ pub(super) fn plan_aggregate(
             BySession::Ordinary => by_window = None,
             BySession::Attached => starts_as_keys(by, &group),
         }
+    }
+    if let (Some((by, ..)), 0) = (&by_window, lateness)
+        && let Some(plan) = plan_slices(by, &calls, &input, &schema, context)?
+    {
+        return Ok(plan);
     }
     if let Some((group, window, end)) = by_window {
         let node =
@@ -181,9 +187,7 @@ fn plan_call(
     filter: Option<&Arc<dyn PhysicalExpr>>,
     columns: &mut InputColumns,
 ) -> Result<AggregateCall> {
-    let Some(function) = streaming_aggregate_of(call.fun()) else {
-        return plan_err!("the aggregate function {} has no streaming form", call.fun().name());
-    };
+    let function = streaming_aggregate_of(call.fun()).unwrap_or_else(|| adapted(call));
     check_call(call, &columns.input)?;
     let display = call.human_display().unwrap_or(call.name()).to_string();
     let mut args = call.expressions();
@@ -206,8 +210,19 @@ fn plan_call(
     })
 }
 
+/// A function of DataFusion's or of a user's.
+fn adapted(call: &AggregateFunctionExpr) -> Arc<dyn StreamingAggregate> {
+    let constant =
+        |arg: &Arc<dyn PhysicalExpr>| arg.downcast_ref::<Literal>().map(|literal| literal.value().clone());
+    let constants = call.expressions().iter().map(constant).collect();
+    Arc::new(AdaptedAggregate::new(Arc::new(call.fun().clone()), constants))
+}
+
 /// Refuses what Flink's functions do not take, and DataFusion's do.
 fn check_call(call: &AggregateFunctionExpr, input: &Schema) -> Result<()> {
+    if !call.order_bys().is_empty() {
+        return plan_err!("{}: the values of an aggregate over a stream have no ORDER BY", call.name());
+    }
     if call.fun().inner().downcast_ref::<FlinkAggregateUdf>().is_none() {
         return Ok(());
     }
@@ -311,7 +326,7 @@ fn window_group<'a>(
     group: &[usize],
     input: &'a StreamExec,
 ) -> Option<(Vec<GroupColumn>, &'a WindowProperties, usize)> {
-    let window = input.traits().window.as_ref().filter(|window| window.rowtime)?;
+    let window = input.traits().window.as_ref()?;
     let end = *group.iter().find(|column| window.end.contains(column))?;
     group.iter().find(|column| window.start.contains(column))?;
     let role = |column: &usize| {

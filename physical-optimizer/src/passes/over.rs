@@ -16,13 +16,15 @@ use datafusion_streaming_physical_plan::operators::over::{OverCall, OverFrame, O
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 use datafusion_streaming_udfs::aggregate::{flink_aggregates, streaming_aggregate_of};
 
-use super::appended::{Appended, traits_of};
+use super::PlanContext;
+use super::appended::{Appended, traits_of, with_upsert_key};
 use super::rank::{window_function, window_functions};
 use super::sort_limit::without_sort;
 
 /// Plans window functions; `None` for any other plan. `input` makes the plan below streaming.
 pub(super) fn plan_over(
     plan: &Arc<dyn ExecutionPlan>,
+    context: &PlanContext,
     input: impl Fn(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some((functions, below)) = window_functions(plan) else { return Ok(None) };
@@ -61,7 +63,7 @@ pub(super) fn plan_over(
         }
     }
 
-    let input = input(below)?;
+    let input = with_upsert_key(input(below)?)?;
     let mut columns = Appended::to(&input.schema());
     let keys = columns.places(first.partition_by())?;
     let time = columns.place(&sort.expr)?;
@@ -83,11 +85,11 @@ pub(super) fn plan_over(
         let node = ValueOverNode::new(keys, sort, has_peers, calls, input.schema(), schema, traits);
         return StreamExec::plan(node, vec![input]).map(Some);
     };
-    let node = OverNode::new(keys, (time, kind), frame, calls, input.schema(), schema);
+    let node = OverNode::new(keys, (time, kind), frame, calls, input.schema(), schema, context.state_ttl());
     StreamExec::plan(node, vec![input]).map(Some)
 }
 
-fn several_windows<T>() -> Result<T> {
+pub(super) fn several_windows<T>() -> Result<T> {
     plan_err!(
         "the OVER clauses of a SELECT must be the same window (PARTITION BY, ORDER BY and frame; ROW_NUMBER counts \
          in ROWS, RANK, DENSE_RANK and LAG in RANGE): compute one window in a sub-query and the next one over it"
@@ -178,9 +180,6 @@ fn plan_aggregate(call: &AggregateFunctionExpr, columns: &mut Appended) -> Resul
     let Some(streaming) = streaming_aggregate_of(call.fun()) else {
         return plan_err!("the aggregate function {} has no streaming form", call.fun().name());
     };
-    if call.is_distinct() {
-        return plan_err!("DISTINCT in {} over a window has no streaming form", call.name());
-    }
     let mut args = call.expressions();
     let is_literal = |arg: &Arc<dyn PhysicalExpr>| {
         arg.downcast_ref::<Literal>().is_some_and(|literal| !literal.value().is_null())
@@ -192,8 +191,9 @@ fn plan_aggregate(call: &AggregateFunctionExpr, columns: &mut Appended) -> Resul
     Ok(AggregateCall {
         args: columns.places(&args)?,
         filter: None,
+        // the extremes of distinct values are those of all
+        distinct: call.is_distinct() && !matches!(streaming.name(), "min" | "max"),
         function: streaming,
-        distinct: call.is_distinct(),
         ignore_nulls: call.ignore_nulls(),
         appends_only: false,
         return_type: call.field().data_type().clone(),

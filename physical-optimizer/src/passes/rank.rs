@@ -32,6 +32,7 @@ use datafusion_streaming_physical_plan::operators::top_n::{RankEnd, RankRange, T
 use datafusion_streaming_physical_plan::runtime::{StreamExec, StreamTraits};
 
 use super::appended::{Appended, traits_of, with_upsert_key};
+use super::over::several_windows;
 use super::sort_limit::without_sort;
 use super::{PlanContext, is_streaming};
 
@@ -103,6 +104,15 @@ impl RankQuery {
         }
         let rank = input.schema().fields().len();
         let predicate = substituted(Arc::clone(filter.predicate()), &columns)?;
+        if let Some((inner, below)) = window_functions(&without_sort(input)) {
+            let results = below.schema().fields().len()..below.schema().fields().len() + inner.len();
+            let reads_result = |it: &Arc<dyn PhysicalExpr>| {
+                collect_columns(it).iter().any(|column| results.contains(&column.index()))
+            };
+            if split_conjunction(&predicate).into_iter().any(reads_result) {
+                return several_windows();
+            }
+        }
         let Some((range, rest)) = rank_range(&predicate, rank)? else { return Ok(None) };
         if name != "row_number" {
             return plan_err!("a Top-N by {}() has no streaming form: use ROW_NUMBER()", name.to_uppercase());

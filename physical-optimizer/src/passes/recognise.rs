@@ -17,13 +17,16 @@ use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::session::SessionTvfNode;
 use datafusion_streaming_physical_plan::operators::union::UnionNode;
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
-use datafusion_streaming_physical_plan::runtime::StreamExec;
+use datafusion_streaming_physical_plan::runtime::{StreamExec, TimeAttributeKind};
 
 use super::aggregate::{is_final, plan_aggregate};
+use super::join::plan_join;
+use super::normalize;
 use super::over::plan_over;
 use super::rank::plan_rank;
 use super::sort_limit::plan_sort_limit;
 use super::source::native_source;
+use super::temporal::plan_temporal_join;
 use super::window_join::plan_window_join;
 use super::window_rank::plan_window_rank;
 use super::{PlanContext, is_streaming};
@@ -52,7 +55,7 @@ pub(crate) fn recognise(
     if let Some(planned) = plan_rank(&plan, context, input)? {
         return Ok(planned);
     }
-    if let Some(planned) = plan_over(&plan, input)? {
+    if let Some(planned) = plan_over(&plan, context, input)? {
         return Ok(planned);
     }
     if let Some(planned) = plan_sort_limit(&plan, context, input)? {
@@ -68,7 +71,7 @@ pub(crate) fn recognise(
     if let Some(planned) = plan_window_join(&plan, &children, context)? {
         return Ok(planned);
     }
-    replace(plan, children)
+    replace(plan, children, context)
 }
 
 /// The streaming node for a native node whose inputs are streaming; a node that has none is left for
@@ -76,10 +79,22 @@ pub(crate) fn recognise(
 fn replace(
     plan: Arc<dyn ExecutionPlan>,
     mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    context: &PlanContext,
 ) -> Result<Arc<dyn ExecutionPlan>> {
+    if let Some(join) = plan_join(&plan, &inputs, context)? {
+        return Ok(join);
+    }
+    if let Some(join) = plan_temporal_join(&plan, &inputs)? {
+        return Ok(join);
+    }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
         let predicate = Arc::clone(filter.predicate());
         let input = inputs.swap_remove(0);
+        if filter.projection().is_none()
+            && let Some(normalized) = normalize::filtered(&predicate, &input)?
+        {
+            return Ok(normalized);
+        }
         let node = match filter.projection() {
             None => CalcNode::filter(predicate, input.schema()),
             Some(columns) => {
@@ -104,6 +119,9 @@ fn replace(
         return Ok(inputs.swap_remove(0));
     }
     check_time_attribute(&plan, &inputs)?;
+    if let Some(sessions) = proctime_sessions(&plan, &inputs) {
+        return StreamExec::plan(sessions, inputs);
+    }
     replace_children_if_necessary(plan, inputs)
 }
 
@@ -124,6 +142,17 @@ fn check_time_attribute(plan: &Arc<dyn ExecutionPlan>, inputs: &[Arc<dyn Executi
         );
     }
     Ok(())
+}
+
+/// Sessions over processing time, which the logical plan does not know of.
+fn proctime_sessions(
+    plan: &Arc<dyn ExecutionPlan>,
+    inputs: &[Arc<dyn ExecutionPlan>],
+) -> Option<SessionTvfNode> {
+    let sessions = plan.downcast_ref::<StreamExec>()?.node().downcast_ref::<SessionTvfNode>()?;
+    let input = inputs.first()?.downcast_ref::<StreamExec>()?;
+    let kind = input.traits().time_attribute(sessions.windows().time_column())?;
+    (kind == TimeAttributeKind::Proctime).then(|| sessions.clone().with_proctime(true))
 }
 
 /// A projection; over a filter alone, the two become one Calc.

@@ -9,10 +9,12 @@ use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr::utils::collect_columns;
 use datafusion_physical_plan::ExecutionPlan;
+use datafusion_streaming_physical_plan::operators::aggregate::AggregateCall;
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::session::SessionTvfNode;
+use datafusion_streaming_physical_plan::operators::window_aggregate::GroupColumn;
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
-use datafusion_streaming_physical_plan::runtime::StreamExec;
+use datafusion_streaming_physical_plan::runtime::{StreamExec, StreamNode};
 
 /// A plan from which the window function at its bottom has been taken out, so that the operator above
 /// can assign the windows itself.
@@ -63,6 +65,27 @@ pub(super) fn without_windows(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Wi
     }))
 }
 
+impl WithoutWindows {
+    /// Group columns at their new places.
+    pub(super) fn group(&self, group: &[GroupColumn]) -> Option<Vec<GroupColumn>> {
+        let moved = |column: &GroupColumn| match column {
+            GroupColumn::Key(key) => self.places[*key].map(GroupColumn::Key),
+            window => Some(*window),
+        };
+        group.iter().map(moved).collect()
+    }
+
+    /// A call over the columns at their new places; `None` if it reads the window's.
+    pub(super) fn call(&self, call: &AggregateCall) -> Option<AggregateCall> {
+        let args = call.args.iter().map(|arg| self.places[*arg]).collect::<Option<_>>()?;
+        let filter = match call.filter {
+            Some(filter) => Some(self.places[filter]?),
+            None => None,
+        };
+        Some(AggregateCall { args, filter, ..call.clone() })
+    }
+}
+
 fn through_calc(calc: &CalcNode, below: WithoutWindows) -> Result<Option<WithoutWindows>> {
     let (filter, projection) = calc.parts();
     let reads_window = |expression: &Arc<dyn PhysicalExpr>| {
@@ -78,7 +101,8 @@ fn through_calc(calc: &CalcNode, below: WithoutWindows) -> Result<Option<Without
         let node = CalcNode::from_parts(filter, None, Arc::clone(&schema));
         return Ok(Some(WithoutWindows { plan: StreamExec::plan(node, vec![below.plan])?, ..below }));
     };
-    let names = streaming_names(calc);
+    let names = calc.schema();
+    let names = names.fields().iter().map(|field| field.name().clone());
     let (mut expressions, mut fields, mut places, mut origins) = (vec![], vec![], vec![], vec![]);
     for (expression, name) in projection.iter().zip(names) {
         if reads_window(expression) {
@@ -109,11 +133,6 @@ fn through_calc(calc: &CalcNode, below: WithoutWindows) -> Result<Option<Without
     let node = CalcNode::from_parts(filter, Some(expressions), Arc::new(Schema::new(fields)));
     let plan = StreamExec::plan(node, vec![Arc::clone(&below.plan)])?;
     Ok(Some(WithoutWindows { plan, function: below.function, places, origins, time }))
-}
-
-fn streaming_names(calc: &CalcNode) -> Vec<String> {
-    use datafusion_streaming_physical_plan::runtime::StreamNode;
-    calc.schema().fields().iter().map(|field| field.name().clone()).collect()
 }
 
 /// An expression over the columns at their new places.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
-use arrow::datatypes::Schema;
+use arrow::datatypes::{DataType, Field, Schema};
 use datafusion_common::{Result, ScalarValue, plan_err};
 use datafusion_expr::Operator;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
-use datafusion_physical_expr::utils::{conjunction, split_conjunction};
+use datafusion_physical_expr::utils::{collect_columns, conjunction, split_conjunction};
 use datafusion_physical_expr::window::{StandardWindowExpr, WindowExpr};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::filter::FilterExec;
@@ -17,6 +17,7 @@ use datafusion_physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, Win
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::window_rank::{WindowColumns, WindowRankNode};
 use datafusion_streaming_physical_plan::runtime::StreamExec;
+use datafusion_streaming_physical_plan::time::LocalZone;
 
 use super::recognise::recognise;
 use super::{PlanContext, is_streaming};
@@ -49,11 +50,18 @@ pub(super) fn plan_window_rank(
     let input = columns.calc(input)?;
     let Some(stream) = input.downcast_ref::<StreamExec>() else { return Ok(None) };
     let traits = stream.traits();
-    let Some(window) = traits.window.as_ref().filter(|window| window.rowtime) else { return Ok(None) };
+    let Some(window) = traits.window.as_ref() else { return Ok(None) };
     let of_window = |columns: &[usize]| partition.iter().copied().find(|column| columns.contains(column));
     let (Some(start), Some(end)) = (of_window(&window.start), of_window(&window.end)) else {
         return Ok(None);
     };
+    if !window.rowtime {
+        return plan_err!(
+            "ROW_NUMBER over window_start and window_end needs windows over event time: use a column with a \
+             watermark in {}",
+            window.assigner
+        );
+    }
     if name != "row_number" {
         return plan_err!(
             "{} over window_start and window_end has no streaming form: use ROW_NUMBER()",
@@ -69,11 +77,7 @@ pub(super) fn plan_window_rank(
     let keys = partition.iter().copied().filter(|column| !is_window(column)).collect();
     let by_time = matches!(order.as_slice(), [(column, options)]
         if options.descending && traits.time_attribute(*column).is_some());
-    let zone = if window.local_time {
-        context.zone
-    } else {
-        datafusion_streaming_physical_plan::time::LocalZone::UTC
-    };
+    let zone = if window.local_time { context.zone } else { LocalZone::UTC };
     let columns = WindowColumns { start, end, zone };
     let rank = ranked_by.schema().field(width).clone();
     let fields = input.schema().fields().iter().cloned().chain([Arc::new(rank)]).collect::<Vec<_>>();
@@ -145,10 +149,7 @@ fn rank_bounds(predicate: &Arc<dyn PhysicalExpr>, rank: usize) -> Result<((u64, 
     let (mut first, mut last, mut rest) = (1, None::<u64>, vec![]);
     for conjunct in split_conjunction(predicate) {
         let Some((operator, bound)) = rank_comparison(conjunct, rank) else {
-            if datafusion_physical_expr::utils::collect_columns(conjunct)
-                .iter()
-                .any(|column| column.index() == rank)
-            {
+            if collect_columns(conjunct).iter().any(|column| column.index() == rank) {
                 return plan_err!(
                     "the rank of rows in a window must be compared with constants, such as rn <= 3, not {conjunct}"
                 );
@@ -203,7 +204,7 @@ fn is_rank(expression: &Arc<dyn PhysicalExpr>, rank: usize) -> bool {
 }
 
 fn integer(value: &ScalarValue) -> Option<i128> {
-    match value.cast_to(&arrow::datatypes::DataType::Decimal128(38, 0)).ok()? {
+    match value.cast_to(&DataType::Decimal128(38, 0)).ok()? {
         ScalarValue::Decimal128(value, _, _) => value,
         _ => None,
     }
@@ -213,13 +214,13 @@ fn integer(value: &ScalarValue) -> Option<i128> {
 struct Columns {
     width: usize,
     expressions: Vec<Arc<dyn PhysicalExpr>>,
-    fields: Vec<Arc<arrow::datatypes::Field>>,
+    fields: Vec<Arc<Field>>,
 }
 
 impl Columns {
     fn over(plan: &Arc<dyn ExecutionPlan>) -> Self {
         let schema = plan.schema();
-        let column = |(place, field): (usize, &Arc<arrow::datatypes::Field>)| {
+        let column = |(place, field): (usize, &Arc<Field>)| {
             Arc::new(Column::new(field.name(), place)) as Arc<dyn PhysicalExpr>
         };
         Columns {

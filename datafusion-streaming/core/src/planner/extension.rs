@@ -4,19 +4,27 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::Session;
-use datafusion::common::{Result, plan_err};
+use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNode};
+use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use datafusion_streaming_physical_plan::config::StreamingOptions;
+use datafusion_streaming_physical_plan::operators::from_changelog::FromChangelogNode;
+use datafusion_streaming_physical_plan::operators::join::temporal::TemporalJoinNode;
+use datafusion_streaming_physical_plan::operators::join::{LEFT, RIGHT, Residual};
 use datafusion_streaming_physical_plan::operators::session::SessionTvfNode;
+use datafusion_streaming_physical_plan::operators::set_operation::SetOperationNode;
 use datafusion_streaming_physical_plan::operators::to_changelog::ToChangelogNode;
+use datafusion_streaming_physical_plan::operators::unnest::UnnestNode;
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 use datafusion_streaming_physical_plan::time::WindowAssigner;
 
-use super::{GlobalAggregate, ToChangelog, WindowTvf};
+use super::{
+    CountingSetOperation, FromChangelog, GlobalAggregate, TemporalJoin, ToChangelog, Unnest, WindowTvf,
+};
 
 /// Plans the logical nodes of this crate. [`install`](crate::install) puts it in place; a session
 /// with a query planner of its own can add it there instead.
@@ -27,13 +35,27 @@ pub struct StreamingExtensionPlanner;
 impl ExtensionPlanner for StreamingExtensionPlanner {
     async fn plan_extension(
         &self,
-        _planner: &dyn PhysicalPlanner,
+        planner: &dyn PhysicalPlanner,
         node: &dyn UserDefinedLogicalNode,
         logical_inputs: &[&LogicalPlan],
         physical_inputs: &[Arc<dyn ExecutionPlan>],
         session: &dyn Session,
-        _context: &PhysicalPlanningContext,
+        context: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if let Some(join) = node.as_any().downcast_ref::<TemporalJoin>() {
+            let ([left, right], [left_plan, right_plan]) = (logical_inputs, physical_inputs) else {
+                return plan_err!("a temporal join has two inputs");
+            };
+            let create =
+                |expr: &Expr, schema: &DFSchema| planner.create_physical_expr(expr, schema, session, context);
+            let node = temporal_join(join, [left, right], create)?;
+            return StreamExec::plan(node, vec![Arc::clone(left_plan), Arc::clone(right_plan)]).map(Some);
+        }
+        if let Some(set) = node.as_any().downcast_ref::<CountingSetOperation>() {
+            let schema = Arc::clone(UserDefinedLogicalNodeCore::schema(set).inner());
+            let node = SetOperationNode::new(set.operation(), schema);
+            return StreamExec::plan(node, physical_inputs.to_vec()).map(Some);
+        }
         let ([logical], [physical]) = (logical_inputs, physical_inputs) else { return Ok(None) };
         if let Some(window) = node.as_any().downcast_ref::<WindowTvf>() {
             let column = |expr: &Expr| match expr {
@@ -56,8 +78,30 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
             };
             return plan.map(Some);
         }
-        if node.as_any().is::<ToChangelog>() {
-            let node = ToChangelogNode::new(&physical.schema());
+        if let Some(unnest) = node.as_any().downcast_ref::<Unnest>() {
+            let collection =
+                planner.create_physical_expr(unnest.collection(), logical.schema(), session, context)?;
+            let schema = Arc::clone(UserDefinedLogicalNodeCore::schema(unnest).inner());
+            let condition = unnest.condition().map(|condition| {
+                planner.create_physical_expr(
+                    condition,
+                    UserDefinedLogicalNodeCore::schema(unnest),
+                    session,
+                    context,
+                )
+            });
+            let node = UnnestNode::new(collection, unnest.ordinality(), schema);
+            let node = if unnest.is_outer() { node.outer(condition.transpose()?) } else { node };
+            return StreamExec::plan(node, vec![Arc::clone(physical)]).map(Some);
+        }
+        if let Some(changelog) = node.as_any().downcast_ref::<FromChangelog>() {
+            let codes = changelog.codes().to_vec();
+            let node = FromChangelogNode::try_new(changelog.op()?, codes, &physical.schema())?;
+            return StreamExec::plan(node, vec![Arc::clone(physical)]).map(Some);
+        }
+        if let Some(changelog) = node.as_any().downcast_ref::<ToChangelog>() {
+            let codes = changelog.codes().clone();
+            let node = ToChangelogNode::new(changelog.op(), codes, &physical.schema());
             return StreamExec::plan(node, vec![Arc::clone(physical)]).map(Some);
         }
         if node.as_any().is::<GlobalAggregate>() {
@@ -65,4 +109,30 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
         }
         Ok(None)
     }
+}
+
+fn temporal_join(
+    join: &TemporalJoin,
+    [left, right]: [&LogicalPlan; 2],
+    create: impl Fn(&Expr, &DFSchema) -> Result<Arc<dyn PhysicalExpr>>,
+) -> Result<TemporalJoinNode> {
+    let place = |side: &LogicalPlan, expr: &Expr| match expr {
+        Expr::Column(column) => side.schema().index_of_column(column),
+        other => plan_err!("FOR SYSTEM_TIME AS OF takes columns, not {other}"),
+    };
+    let time = place(left, join.time())?;
+    let keys = [
+        join.on().iter().map(|(key, _)| place(left, key)).collect::<Result<Vec<_>>>()?,
+        join.on().iter().map(|(_, key)| place(right, key)).collect::<Result<Vec<_>>>()?,
+    ];
+    let both = left.schema().join(right.schema())?;
+    let residual = join.filter().map(|filter| -> Result<Residual> {
+        let width = left.schema().fields().len();
+        let columns = (0..both.fields().len())
+            .map(|column| if column < width { (LEFT, column) } else { (RIGHT, column - width) });
+        Ok(Residual::new(create(filter, &both)?, columns.collect(), Arc::clone(both.inner())))
+    });
+    let inputs = [left, right].map(|side| Arc::clone(side.schema().inner()));
+    let schema = Arc::clone(UserDefinedLogicalNodeCore::schema(join).inner());
+    TemporalJoinNode::try_new(join.join_type(), keys, time, residual.transpose()?, inputs, schema)
 }

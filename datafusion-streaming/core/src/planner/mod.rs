@@ -1,19 +1,31 @@
 //! Logical planning: table functions in FROM, and the nodes that they become.
 
 mod extension;
+mod from_changelog;
 mod global_aggregate;
 mod group_windows;
 mod intervals;
+mod lateral;
+mod null_aware;
 mod query;
 mod relation;
+mod set_operation;
+mod temporal_join;
 mod to_changelog;
+mod unnest;
 mod window_tvf;
 
 pub(crate) use group_windows::{group_window_functions, plan_group_windows};
+pub(crate) use null_aware::CorrelatedNotIn;
 
 pub use extension::StreamingExtensionPlanner;
+pub use from_changelog::FromChangelog;
 pub use global_aggregate::{GlobalAggregate, KeepGlobalAggregates};
+pub use lateral::LateralRule;
 pub use query::StreamingQueryPlanner;
 pub use relation::StreamingRelationPlanner;
+pub use set_operation::CountingSetOperation;
+pub use temporal_join::{TemporalJoin, VersionedTable};
 pub use to_changelog::ToChangelog;
+pub use unnest::{Unnest, UnnestSource};
 pub use window_tvf::WindowTvf;

@@ -14,7 +14,10 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use datafusion_streaming_physical_plan::config::{RootMode, StreamingOptions};
 
-use super::{GlobalAggregate, StreamingExtensionPlanner, ToChangelog, WindowTvf};
+use super::{
+    CountingSetOperation, FromChangelog, GlobalAggregate, StreamingExtensionPlanner, TemporalJoin,
+    ToChangelog, Unnest, WindowTvf,
+};
 
 /// Plans queries with nodes of this crate, and leaves all others to the planner that the session
 /// had before.
@@ -61,7 +64,13 @@ fn has_streaming_nodes(plan: &LogicalPlan) -> Result<bool> {
     plan.apply(|node| {
         if let LogicalPlan::Extension(extension) = node {
             let node = extension.node.as_any();
-            found |= node.is::<GlobalAggregate>() || node.is::<WindowTvf>() || node.is::<ToChangelog>();
+            found |= node.is::<WindowTvf>()
+                || node.is::<GlobalAggregate>()
+                || node.is::<ToChangelog>()
+                || node.is::<CountingSetOperation>()
+                || node.is::<FromChangelog>()
+                || node.is::<Unnest>()
+                || node.is::<TemporalJoin>();
         }
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;

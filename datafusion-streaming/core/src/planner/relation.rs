@@ -2,22 +2,33 @@
 
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
 use datafusion::catalog::CatalogProviderList;
-use datafusion::common::{DFSchema, Result, plan_datafusion_err, plan_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_datafusion_err, plan_err};
 use datafusion::datasource::provider_as_source;
+use datafusion::functions::core::expr_ext::FieldAccessor;
+use datafusion::functions_nested::expr_fn::make_array;
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
-use datafusion::logical_expr::{Extension, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{Expr, ExprSchemable, Extension, LogicalPlan, LogicalPlanBuilder};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::sqlparser::ast::{
     Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName,
-    TableFactor,
+    TableAlias, TableFactor,
 };
+use datafusion_streaming_physical_plan::changelog::RowKind;
+use datafusion_streaming_physical_plan::operators::set_operation::SetOperation;
+use datafusion_streaming_physical_plan::operators::to_changelog::{OP_COLUMN, OpCodes, default_codes};
 use datafusion_streaming_physical_plan::time::WindowAssigner;
 use futures::FutureExt;
 
 use super::intervals::{interval_millis, positive};
-use super::{ToChangelog, WindowTvf};
+use super::{CountingSetOperation, FromChangelog, ToChangelog, UnnestSource, VersionedTable, WindowTvf};
+use crate::sql::rewrite::{AS_OF, EXCEPT_ALL, INTERSECT_ALL};
 use crate::sql::{TableArgument, descriptor_columns};
 
 /// Plans `TUMBLE(…)`, `HOP(…)`, `CUMULATE(…)`, `SESSION(…)` and `TO_CHANGELOG(…)` in FROM, for both doors. Refuses
@@ -117,14 +128,116 @@ impl StreamingRelationPlanner {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
+    /// A table at a time that the row to the left has: see `sql::rewrite::table_functions`.
+    fn versioned_table(
+        &self,
+        arguments: &Arguments<'_>,
+        cx: &mut dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
+        let time = arguments.get("time", 0)?;
+        let expr = cx.sql_to_expr(time.clone(), &DFSchema::empty())?;
+        if !matches!(expr, Expr::OuterReferenceColumn(..)) {
+            return plan_err!("FOR SYSTEM_TIME AS OF takes the time attribute of the left table, not {time}");
+        }
+        let table = self.table(arguments.get("table", 1)?, cx)?;
+        let node = VersionedTable::new(table, expr);
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
+    }
+
+    /// UNNEST of a collection; `None` for what DataFusion plans itself: constant arrays of values, unless
+    /// they are in Flink SQL.
+    fn unnest(
+        &self,
+        collections: &[SqlExpr],
+        alias: Option<&TableAlias>,
+        with_ordinality: bool,
+        is_flink: bool,
+        cx: &mut dyn RelationPlannerContext,
+    ) -> Result<Option<PlannedRelation>> {
+        let [collection] = collections else { return Ok(None) };
+        let collection = collection_expr(collection, cx)?;
+        if !is_flink && !collection.contains_outer() && !with_ordinality {
+            match collection.get_type(&DFSchema::empty())? {
+                DataType::List(element) if !element.data_type().is_nested() => return Ok(None),
+                _ => {}
+            }
+        }
+        let names: Vec<_> = alias
+            .iter()
+            .flat_map(|alias| &alias.columns)
+            .map(|column| cx.normalize_ident(column.name.clone()))
+            .collect();
+        let source = UnnestSource::try_new(collection, with_ordinality, &names)?;
+        let plan = LogicalPlan::Extension(Extension { node: Arc::new(source) });
+        let alias = alias.map(|alias| TableAlias { columns: vec![], ..alias.clone() });
+        Ok(Some(PlannedRelation::new(plan, alias)))
+    }
+
     fn to_changelog(
         &self,
         arguments: Arguments<'_>,
         cx: &mut dyn RelationPlannerContext,
     ) -> Result<LogicalPlan> {
         let input = self.table(arguments.get("input", 0)?, cx)?;
-        arguments.refuse_others(&["input"])?;
-        Ok(LogicalPlan::Extension(Extension { node: Arc::new(ToChangelog::try_new(input)?) }))
+        arguments.refuse_others(&["input", "op", "op_mapping"])?;
+        let op = op_column(&arguments, cx)?;
+        let codes = match arguments.find("op_mapping", 2) {
+            None => default_codes(),
+            Some(mapping) => {
+                let mut codes = OpCodes::default();
+                for (kinds, code) in string_map("TO_CHANGELOG", mapping, cx)? {
+                    for kind in kinds.split(',') {
+                        let place = &mut codes[row_kind("TO_CHANGELOG", kind)? as usize];
+                        if place.replace(code.clone()).is_some() {
+                            return plan_err!("TO_CHANGELOG: op_mapping names {} twice", kind.trim());
+                        }
+                    }
+                }
+                codes
+            }
+        };
+        let node = ToChangelog::try_new(input, op, codes)?;
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
+    }
+
+    fn set_operation(
+        &self,
+        operation: SetOperation,
+        args: &[FunctionArg],
+        cx: &mut dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
+        let arguments = Arguments::of("a set operation", args)?;
+        let left = self.table(arguments.get("left", 0)?, cx)?;
+        let right = self.table(arguments.get("right", 1)?, cx)?;
+        let node = CountingSetOperation::try_new(operation, left, right)?;
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
+    }
+
+    fn from_changelog(
+        &self,
+        arguments: Arguments<'_>,
+        cx: &mut dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
+        let input = self.table(arguments.get("input", 0)?, cx)?;
+        arguments.refuse_others(&["input", "op", "op_mapping"])?;
+        let op = op_column(&arguments, cx)?;
+        let mut codes: Vec<(String, RowKind)> = vec![];
+        match arguments.find("op_mapping", 2) {
+            None => codes.extend(RowKind::ALL.map(|kind| (kind.long().to_string(), kind))),
+            Some(mapping) => {
+                for (names, kind) in string_map("FROM_CHANGELOG", mapping, cx)? {
+                    let kind = row_kind("FROM_CHANGELOG", &kind)?;
+                    for name in names.split(',').map(str::trim) {
+                        if codes.iter().any(|(known, _)| known == name) {
+                            return plan_err!("FROM_CHANGELOG: op_mapping names {name} twice");
+                        }
+                        codes.push((name.to_string(), kind));
+                    }
+                }
+            }
+        }
+        let node = FromChangelog::try_new(input, op, codes)?;
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 }
 
@@ -135,6 +248,25 @@ impl RelationPlanner for StreamingRelationPlanner {
         cx: &mut dyn RelationPlannerContext,
     ) -> Result<RelationPlanning> {
         let (name, args, alias) = match &relation {
+            TableFactor::UNNEST {
+                array_exprs,
+                alias,
+                with_offset: false,
+                with_offset_alias,
+                with_ordinality,
+            } => {
+                let is_flink = with_offset_alias.is_some();
+                return Ok(
+                    match self.unnest(array_exprs, alias.as_ref(), *with_ordinality, is_flink, cx)? {
+                        Some(planned) => RelationPlanning::Planned(Box::new(planned)),
+                        None => RelationPlanning::Original(Box::new(relation)),
+                    },
+                );
+            }
+            TableFactor::Function { lateral: true, name, args, alias, .. } if is_as_of(name) => {
+                let plan = self.versioned_table(&Arguments::of("FOR SYSTEM_TIME AS OF", args)?, cx)?;
+                return Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))));
+            }
             TableFactor::Table { version: Some(version), name, .. } => {
                 return plan_err!("{name} {version}: temporal tables can only be read in a temporal join");
             }
@@ -156,11 +288,81 @@ impl RelationPlanner for StreamingRelationPlanner {
             Some("HOP") => window(WindowFunction::Hop)?,
             Some("CUMULATE") => window(WindowFunction::Cumulate)?,
             Some("SESSION") => window(WindowFunction::Session)?,
+            Some(INTERSECT_ALL) => self.set_operation(SetOperation::IntersectAll, args, cx)?,
+            Some(EXCEPT_ALL) => self.set_operation(SetOperation::ExceptAll, args, cx)?,
+            Some("FROM_CHANGELOG") => self.from_changelog(Arguments::of("FROM_CHANGELOG", args)?, cx)?,
             Some("TO_CHANGELOG") => self.to_changelog(Arguments::of("TO_CHANGELOG", args)?, cx)?,
             _ => return Ok(RelationPlanning::Original(Box::new(relation))),
         };
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
     }
+}
+
+/// The collection of an UNNEST. What DataFusion does not plan across queries is put together here:
+/// arrays of columns of the left table, and fields of its rows.
+fn collection_expr(collection: &SqlExpr, cx: &mut dyn RelationPlannerContext) -> Result<Expr> {
+    if let SqlExpr::Array(array) = collection {
+        let elements = array.elem.iter().map(|element| collection_expr(element, cx));
+        let array = make_array(elements.collect::<Result<_>>()?);
+        return ExprSimplifier::new(SimplifyContext::default()).coerce(array, &DFSchema::empty());
+    }
+    let error = match cx.sql_expr_to_logical_expr(collection.clone(), &DFSchema::empty()) {
+        Ok(expr) => return Ok(expr),
+        Err(error) => error,
+    };
+    let SqlExpr::CompoundIdentifier(names) = collection else { return Err(error) };
+    for row in (1..names.len()).rev() {
+        let root = SqlExpr::CompoundIdentifier(names[..row].to_vec());
+        if let Ok(root) = cx.sql_expr_to_logical_expr(root, &DFSchema::empty()) {
+            let field = |row: Expr, name: &Ident| row.field(cx.normalize_ident(name.clone()));
+            return Ok(names[row..].iter().fold(root, field));
+        }
+    }
+    Err(error)
+}
+
+fn is_as_of(name: &ObjectName) -> bool {
+    matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(|name| name.value == AS_OF))
+}
+
+/// The column of row kinds that `op => DESCRIPTOR(column)` names.
+fn op_column(arguments: &Arguments<'_>, cx: &mut dyn RelationPlannerContext) -> Result<String> {
+    match arguments.find("op", 1) {
+        None => Ok(OP_COLUMN.to_string()),
+        Some(op) => match descriptor_columns(op).as_deref() {
+            Some([column]) => Ok(cx.normalize_ident(column.clone())),
+            _ => plan_err!("{}: op must be DESCRIPTOR(column), not {op}", arguments.function),
+        },
+    }
+}
+
+fn row_kind(function: &str, name: &str) -> Result<RowKind> {
+    match RowKind::ALL.into_iter().find(|kind| kind.long() == name.trim()) {
+        Some(kind) => Ok(kind),
+        None => plan_err!(
+            "{function}: op_mapping has the unknown kind '{}'; the kinds are {}",
+            name.trim(),
+            RowKind::ALL.map(RowKind::long).join(", ")
+        ),
+    }
+}
+
+/// A constant map of strings.
+fn string_map(
+    function: &str,
+    argument: &SqlExpr,
+    cx: &mut dyn RelationPlannerContext,
+) -> Result<Vec<(String, String)>> {
+    let expr = cx.sql_to_expr(argument.clone(), &DFSchema::empty())?;
+    let expr = ExprSimplifier::new(SimplifyContext::default()).simplify(expr)?;
+    let Expr::Literal(ScalarValue::Map(map), _) = &expr else {
+        return plan_err!("{function}: op_mapping must be a constant MAP of strings, not {argument}");
+    };
+    let strings = |column: &ArrayRef| -> Result<Vec<String>> {
+        let column = cast(column, &DataType::Utf8)?;
+        Ok(column.as_string::<i32>().iter().map(|text| text.unwrap_or_default().to_string()).collect())
+    };
+    Ok(strings(map.keys())?.into_iter().zip(strings(map.values())?).collect())
 }
 
 /// The window table functions.

@@ -8,23 +8,35 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
-use datafusion_streaming_physical_plan::operators::to_changelog::OP_COLUMN;
+use datafusion_streaming_physical_plan::operators::to_changelog::OpCodes;
 
 /// A changelog as append-only rows, with their kinds in a leading column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ToChangelog {
     input: LogicalPlan,
+    op: String,
+    codes: OpCodes,
     schema: DFSchemaRef,
 }
 
 impl ToChangelog {
-    /// The changelog of `input`.
-    pub fn try_new(input: LogicalPlan) -> Result<Self> {
-        let op = (None, Arc::new(Field::new(OP_COLUMN, DataType::Utf8, false)));
+    /// The changelog of `input`, with what `codes` has for a row's kind in the column `op`.
+    pub fn try_new(input: LogicalPlan, op: String, codes: OpCodes) -> Result<Self> {
+        let column = (None, Arc::new(Field::new(&op, DataType::Utf8, false)));
         let columns = input.schema().iter().map(|(qualifier, field)| (qualifier.cloned(), Arc::clone(field)));
-        let fields = std::iter::once(op).chain(columns).collect();
+        let fields = std::iter::once(column).chain(columns).collect();
         let schema = Arc::new(DFSchema::new_with_metadata(fields, input.schema().metadata().clone())?);
-        Ok(ToChangelog { input, schema })
+        Ok(ToChangelog { input, op, codes, schema })
+    }
+
+    /// The name of the column with the kinds.
+    pub fn op(&self) -> &str {
+        &self.op
+    }
+
+    /// What is written for each kind.
+    pub fn codes(&self) -> &OpCodes {
+        &self.codes
     }
 }
 
@@ -62,7 +74,7 @@ impl UserDefinedLogicalNodeCore for ToChangelog {
 
     fn with_exprs_and_inputs(&self, _exprs: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
         match inputs.into_iter().next() {
-            Some(input) => ToChangelog::try_new(input),
+            Some(input) => ToChangelog::try_new(input, self.op.clone(), self.codes.clone()),
             None => plan_err!("TO_CHANGELOG takes a table"),
         }
     }

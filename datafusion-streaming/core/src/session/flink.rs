@@ -15,7 +15,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use datafusion_streaming_physical_plan::runtime::StreamEnvironment;
-use datafusion_streaming_physical_plan::time::proctime_udf;
+use datafusion_streaming_physical_plan::time::{current_watermark_udf, proctime_udf};
 use datafusion_streaming_udfs::aggregate::flink_aggregates;
 
 use super::explain::explain;
@@ -24,7 +24,7 @@ use super::flink_types::FlinkTypes;
 use super::options;
 use super::rank_functions::bigint_rank;
 use super::script::FlinkScript;
-use crate::planner::{KeepGlobalAggregates, group_window_functions, plan_group_windows};
+use crate::planner::{CorrelatedNotIn, KeepGlobalAggregates, group_window_functions, plan_group_windows};
 use crate::sql::{CreateView, FlinkType, FlinkTypePlanner, Show, Statement, parse};
 use crate::tables::{StreamTable, TableDefinition};
 
@@ -128,7 +128,7 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
         // it makes two aggregations of one, whose changelog is another
         optimizer.rules.retain(|rule| rule.name() != "single_distinct_aggregation_to_group_by");
     }
-    let mut state = builder.build();
+    let mut state = builder.with_optimizer_rule(Arc::new(CorrelatedNotIn)).build();
     let parser = &mut state.config_mut().options_mut().sql_parser;
     parser.enable_ident_normalization = false;
     parser.parse_float_as_decimal = true;
@@ -146,6 +146,7 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     for function in group_window_functions() {
         state.register_udf(Arc::new(function))?;
     }
+    state.register_udf(Arc::new(current_watermark_udf()))?;
     for name in ["row_number", "rank", "dense_rank"] {
         if let Ok(function) = state.udwf(name) {
             state.register_udwf(bigint_rank(function))?;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList};
 use datafusion::common::Result;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_planner::ExtensionPlanner;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_streaming_physical_optimizer::{StreamingRule, StreamingVerifier};
 use datafusion_streaming_physical_plan::config::StreamingOptions;
 
-use crate::planner::{StreamingQueryPlanner, StreamingRelationPlanner};
+use crate::planner::{LateralRule, StreamingQueryPlanner, StreamingRelationPlanner};
 
 /// Installs the extension into a context that is in use: its tables, functions, options, query
 /// planner and rules stay. Queries over ordinary bounded tables are planned as before.
@@ -81,6 +82,11 @@ fn with_streaming(
         .get_or_insert_with(|| Arc::new(MemoryCatalogProviderList::new()) as Arc<dyn CatalogProviderList>);
     let relations = StreamingRelationPlanner::new(Arc::clone(catalogs));
     builder.relation_planners().get_or_insert_default().insert(0, Arc::new(relations));
+
+    let analyzer = &mut builder.analyzer().get_or_insert_with(Analyzer::new).rules;
+    if !analyzer.iter().any(|rule| rule.name() == LateralRule.name()) {
+        analyzer.insert(0, Arc::new(LateralRule));
+    }
 
     let query_planner = StreamingQueryPlanner::new(builder.query_planner().take(), planners);
     *builder.query_planner() = Some(Arc::new(query_planner));

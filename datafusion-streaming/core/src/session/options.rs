@@ -43,11 +43,13 @@ const FLINK_OPTIONS: &[(&str, Meaning)] = &[
     ("table.exec.mini-batch.enabled", Meaning::Same("mini_batch")),
     ("table.exec.mini-batch.size", Meaning::Same("mini_batch_size")),
     ("table.exec.resource.default-parallelism", Meaning::Parallelism),
+    ("table.exec.source.cdc-events-duplicate", Meaning::Same("cdc_events_duplicate")),
     ("table.exec.source.idle-timeout", Meaning::Duration("source_idle_timeout")),
     ("table.exec.state.ttl", Meaning::Duration("state_ttl")),
     ("table.local-time-zone", Meaning::Zone),
     ("table.optimizer.agg-phase-strategy", Meaning::Same("agg_phase_strategy")),
     ("table.optimizer.distinct-agg.split.enabled", Meaning::Same("distinct_agg_split")),
+    ("table.optimizer.multi-join.enabled", Meaning::Accepted),
     ("table.sql-dialect", Meaning::Only(&["default"])),
 ];
 

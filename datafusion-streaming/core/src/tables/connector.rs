@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, plan_err};
 use datafusion::execution::SessionState;
@@ -14,6 +15,7 @@ use datafusion_streaming_physical_plan::runtime::{StreamNode, StreamTask};
 use super::TableDefinition;
 use super::blackhole::Blackhole;
 use super::filesystem::Filesystem;
+use super::materialized::Materialized;
 use super::print::Print;
 use super::sink::Sink;
 use crate::formats::suggestion;
@@ -29,6 +31,12 @@ pub trait Connector: Debug + Send + Sync {
     /// A source of these columns of the table, whose rows are of the traits that `table` implies.
     fn source(&self, table: &TableDefinition, columns: &SchemaRef) -> Result<Arc<dyn StreamNode>>;
 
+    /// The rows of a table that is not a stream but has a present content, read in one piece; `None`
+    /// for any other.
+    fn contents(&self) -> Result<Option<RecordBatch>> {
+        Ok(None)
+    }
+
     /// The row kinds that an INSERT may bring; `None` where the table cannot be written.
     fn sink_mode(&self) -> Option<ChangelogMode>;
 
@@ -37,7 +45,7 @@ pub trait Connector: Debug + Send + Sync {
 }
 
 /// The names of the connectors.
-const CONNECTORS: [&str; 3] = ["filesystem", "print", "blackhole"];
+const CONNECTORS: [&str; 4] = ["filesystem", "print", "blackhole", "materialized"];
 
 /// The connector that the options of a table name.
 pub(super) fn connector_of(table: &TableDefinition, state: &SessionState) -> Result<Arc<dyn Connector>> {
@@ -54,6 +62,7 @@ pub(super) fn connector_of(table: &TableDefinition, state: &SessionState) -> Res
             Ok(Arc::new(Filesystem::try_new(table, &base, state.runtime_env())?))
         }
         "print" => Ok(Arc::new(Print::try_new(table)?)),
+        "materialized" => Ok(Arc::new(Materialized::try_new(table)?)),
         "blackhole" => Ok(Arc::new(Blackhole::try_new(table)?)),
         unknown => plan_err!(
             "table {}: there is no connector '{unknown}'; {}",

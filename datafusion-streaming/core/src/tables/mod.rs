@@ -11,6 +11,7 @@ mod blackhole;
 mod connector;
 mod definition;
 mod filesystem;
+mod materialized;
 mod print;
 mod push;
 mod sink;

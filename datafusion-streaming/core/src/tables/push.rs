@@ -11,6 +11,7 @@ use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, ChangelogMode};
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
+use datafusion_streaming_physical_plan::operators::changelog_normalize::ChangelogNormalizeNode;
 use datafusion_streaming_physical_plan::runtime::{
     ElementStream, SourceReader, StreamElement, StreamExec, StreamNode, StreamTask, StreamTraits,
     TimeAttribute, TimeAttributeKind,
@@ -147,7 +148,12 @@ impl TableProvider for ChangelogTable {
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let source = PushSourceNode(Arc::clone(&self.source));
-        let source = StreamExec::plan(source, vec![])?;
+        let mut source = StreamExec::plan(source, vec![])?;
+        if self.source.mode.is_upsert() && !self.source.primary_key.is_empty() {
+            let keys = self.source.primary_key.clone();
+            let node = ChangelogNormalizeNode::new(keys, Arc::clone(&self.source.schema));
+            source = StreamExec::plan(node, vec![source])?;
+        }
         match projection {
             Some(columns) => StreamExec::plan(CalcNode::columns(columns, &self.source.schema)?, vec![source]),
             None => Ok(source),

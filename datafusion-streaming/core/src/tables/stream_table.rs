@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use async_trait::async_trait;
-use datafusion::catalog::{Session, TableProvider};
+use datafusion::catalog::{MemTable, Session, TableProvider};
 use datafusion::common::{Column, DFSchema, Result, plan_err};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::dml::InsertOp;
@@ -13,8 +13,10 @@ use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion_streaming_physical_plan::changelog::ChangelogMode;
 use datafusion_streaming_physical_plan::config::StreamingOptions;
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
+use datafusion_streaming_physical_plan::operators::changelog_normalize::ChangelogNormalizeNode;
 use datafusion_streaming_physical_plan::operators::watermark_assigner::WatermarkAssignerNode;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 
@@ -57,6 +59,14 @@ impl StreamTable {
         Ok(needed)
     }
 
+    /// Whether the table's changelog is brought into order by its primary key: where updates come
+    /// without their old content, or changes may be repeated.
+    fn is_normalized(&self, session: &dyn Session) -> bool {
+        let mode = self.connector.source_mode().unwrap_or(ChangelogMode::INSERT_ONLY);
+        let may_repeat = StreamingOptions::of(session.config_options()).cdc_events_duplicate;
+        !self.definition.primary_key.is_empty() && (mode.is_upsert() || may_repeat && !mode.is_insert_only())
+    }
+
     fn add_references(&self, expr: &Expr, needed: &mut BTreeSet<usize>) -> Result<()> {
         for Column { name, .. } in expr.column_refs() {
             needed.insert(self.definition.index_of(name)?);
@@ -90,9 +100,20 @@ impl TableProvider for StreamTable {
                 self.connector.name()
             );
         }
+        if let Some(contents) = self.connector.contents()? {
+            let now = MemTable::try_new(contents.schema(), vec![vec![contents]])?;
+            return now.scan(session, projection, &[], None).await;
+        }
         let all: Vec<usize> = (0..table.columns.len()).collect();
         let wanted = projection.unwrap_or(&all);
-        let needed: Vec<usize> = self.needed_columns(wanted)?.into_iter().collect();
+        let normalized = self.is_normalized(session);
+        let mut needed = self.needed_columns(wanted)?;
+        if normalized {
+            for column in &table.primary_key {
+                needed.insert(table.index_of(column)?);
+            }
+        }
+        let needed: Vec<usize> = needed.into_iter().collect();
 
         let physical = needed.iter().filter(|index| table.columns[**index].computed.is_none());
         let physical: Vec<FieldRef> =
@@ -112,6 +133,12 @@ impl TableProvider for StreamTable {
             let idle_timeout = idle_timeout(table, session)?;
             let node = WatermarkAssignerNode::new(rowtime, expression, idle_timeout, schema);
             plan = StreamExec::plan(node, vec![plan])?;
+        }
+        if normalized {
+            let schema = plan.schema();
+            let keys = table.primary_key.iter().map(|column| schema.index_of(column));
+            let keys = keys.collect::<Result<_, _>>()?;
+            plan = StreamExec::plan(ChangelogNormalizeNode::new(keys, schema), vec![plan])?;
         }
         if needed != *wanted {
             let schema = plan.schema();

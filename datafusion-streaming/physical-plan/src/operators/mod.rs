@@ -3,8 +3,10 @@
 //! | operator | what it does |
 //! |---|---|
 //! | [`calc`] | projection and filter |
+//! | [`changelog_normalize`] | upserts and repeated changes as a proper changelog |
 //! | [`exchange`] | rows to the partition of their key |
 //! | [`union`] | UNION ALL |
+//! | [`unnest`] | UNNEST: rows with the elements of their collections |
 //! | [`watermark_assigner`] | watermarks from a rowtime column |
 //! | [`window_tvf`] | TUMBLE, HOP, CUMULATE: rows to windows |
 //! | [`expand`] | GROUPING SETS: each row once for every set |
@@ -14,32 +16,42 @@
 //! | [`window_join`] | joins of rows of the same window |
 //! | [`group_aggregate`] | GROUP BY with a per-record changelog |
 //! | [`window_aggregate`] | GROUP BY window_start, window_end |
+//! | [`slice_aggregate`] | the same of windows that overlap |
 //! | [`deduplicate`] | the first or last row of each key by time |
 //! | [`top_n`] | the first rows of each key by any order |
 //! | [`limit`] | the first rows to arrive |
 //! | [`sort`] | rows in the order of their rowtime |
 //! | [`over`] | OVER aggregations |
+//! | [`join`] | joins |
 //! | [`to_changelog`] | the row kind as a column |
+//! | [`from_changelog`] | a column with row kinds as a changelog |
 //! | [`final_table`] | a changelog as the table that it ends with |
+//! | [`set_operation`] | INTERSECT ALL, EXCEPT ALL |
 //! | [`source`] | DataFusion plans as insert-only sources |
 
 pub mod aggregate;
 pub mod calc;
+pub mod changelog_normalize;
 pub mod deduplicate;
 pub mod exchange;
 pub mod expand;
 pub mod final_table;
+pub mod from_changelog;
 pub mod group_aggregate;
+pub mod join;
 pub mod limit;
 pub mod local_group_aggregate;
 pub mod over;
 mod row_changes;
 pub mod session;
+pub mod set_operation;
+pub mod slice_aggregate;
 pub mod sort;
 pub mod source;
 pub mod to_changelog;
 pub mod top_n;
 pub mod union;
+pub mod unnest;
 pub mod watermark_assigner;
 pub mod window_aggregate;
 pub mod window_join;
@@ -49,3 +61,5 @@ pub mod window_tvf;
 
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod window_model;

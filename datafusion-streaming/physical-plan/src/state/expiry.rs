@@ -29,10 +29,10 @@ impl Expiry {
         }
     }
 
-    /// A slot is written.
+    /// A slot is written; `i64::MAX`, which a snapshot has for a slot that never was, changes nothing.
     #[inline]
     pub fn touch(&mut self, slot: u32, now: i64) {
-        if self.is_on() {
+        if self.is_on() && now < i64::MAX {
             self.written[slot as usize] = now;
             self.next_sweep.get_or_insert(now.saturating_add(self.ttl));
         }

@@ -2,6 +2,7 @@
 //!
 //! - [`KeyInterner`]: keys to dense `u32` slots and back;
 //! - [`RowBuffer`]: whole rows, kept until they are released;
+//! - [`RowArena`]: rows with ids, for operators that keep rows; [`RowIndex`] finds them by content;
 //! - [`StateTable`]: the driver's view of any state: memory, snapshot, restore;
 //! - [`TouchedSlots`]: which slots have been written;
 //! - [`RowStore`]: rows that are kept, by reference to the batches that they came in;
@@ -15,6 +16,7 @@ pub mod key_group;
 mod keyed_rows;
 mod row_buffer;
 mod row_store;
+mod rows;
 mod sort_key;
 mod table;
 mod time_queue;
@@ -25,6 +27,7 @@ pub use interner::KeyInterner;
 pub use keyed_rows::{Extra, keyed_snapshot, split_extra};
 pub use row_buffer::{RowBuffer, RowRef};
 pub use row_store::{Place, RowId, RowStore, equal_values};
+pub use rows::{EncodedRows, RowArena, RowIndex};
 pub use sort_key::{InlineKey, LongKey, SortKey, SortKeys, is_inline};
 pub use table::{StateTable, ValueTable};
 pub use time_queue::TimeQueue;

@@ -80,6 +80,11 @@ impl LocalZone {
         self.to_instant(local)
     }
 
+    /// The instant in milliseconds at which a window that ends at the wall-clock time `end` is over.
+    pub fn over_at(self, end: i64) -> i64 {
+        self.passing_instant(end.saturating_sub(1)).saturating_add(1)
+    }
+
     /// Whether a window that ends at the wall-clock time `end` is over when the watermark stands at
     /// `watermark`: whether it has passed the last millisecond of the window.
     pub fn has_passed(self, end: i64, watermark: Watermark) -> bool {

@@ -16,11 +16,14 @@
 //! | `GROUPING_ID(a, b)`, `GROUPING(a, b)` | `CAST(grouping(a, b) AS BIGINT)` | a BIGINT, as in Flink |
 //! | `JOIN … USING (k)` | (see `using.rs`) | `k` is whichever of the two is there |
 //! | `ROW_NUMBER() OVER (…)` | `… ROWS UNBOUNDED PRECEDING` | DataFusion has no RANGE over TIME |
+//! | `OVER (w ORDER BY ts)` | `OVER (PARTITION BY k ORDER BY ts)` | DataFusion passes over the name `w` |
 //! | `FETCH FIRST 5 ROWS ONLY` | `LIMIT 5` | |
 //! | `FROM (SELECT …)` | `FROM (SELECT …) AS $derived1` | else the names of tables in it would be visible |
 //! | `a[1].b` | `a[1].'b'` | DataFusion's form of it |
 //! | `FROM TABLE(f(…))` | `FROM f(…)` | one form for all table functions |
 //! | `FROM LATERAL TABLE(f(…))` | `FROM LATERAL f(…)` | |
+//! | `a INTERSECT ALL b` | ``SELECT * FROM `$INTERSECT_ALL`((a), (b))`` | rows are counted |
+//! | `JOIN t FOR SYSTEM_TIME AS OF a.ts` | ``JOIN LATERAL `$as_of`(a.ts, (SELECT * FROM t))`` | the time is of the row to the left |
 //!
 //! Numbers that are no expressions stay as they are: those of LIMIT and OFFSET, positions in ORDER BY, bounds of
 //! window frames, and direct arguments of table functions. A number in GROUP BY is a constant, never a position.
@@ -32,8 +35,10 @@ mod grouping;
 mod numbers;
 mod projection;
 mod rows;
+mod set_operations;
 mod table_functions;
 mod using;
+mod windows;
 
 use std::mem;
 use std::ops::ControlFlow;
@@ -49,6 +54,8 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use super::ast::{call, quoted, text};
 use super::tokens;
 use numbers::keep;
+pub(crate) use set_operations::{EXCEPT_ALL, INTERSECT_ALL};
+pub(crate) use table_functions::AS_OF;
 
 /// Rewrites a query in place.
 ///
@@ -99,6 +106,7 @@ impl VisitorMut for Rewriter {
         fetch_to_limit(query);
         prepare_operands(&mut query.body);
         projection::order_by_names(query);
+        set_operations::count(&mut query.body);
         aliases::hide(query);
         keep_positions(query);
         ControlFlow::Continue(())
@@ -118,6 +126,7 @@ impl VisitorMut for Rewriter {
         if let Err(error) = check(select) {
             return ControlFlow::Break(Box::new(error));
         }
+        windows::refine(select);
         for NamedWindowDefinition(_, window) in &mut select.named_window {
             if let NamedWindowExpr::WindowSpec(spec) = window {
                 keep_frame(spec);
@@ -140,6 +149,7 @@ impl VisitorMut for Rewriter {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> Flow {
         rows::expand_overlaps(expr);
+        rows::expand_equality(expr);
         match expr {
             Expr::Function(function) => {
                 frame_ranking(function);

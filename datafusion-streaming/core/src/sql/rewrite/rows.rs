@@ -19,6 +19,22 @@ pub(super) fn expand_overlaps(expr: &mut Expr) {
     }
 }
 
+/// `(a, b) = (c, d)` is `(a = c AND b = d)`, and so unknown where a value is NULL; two rows of DataFusion's
+/// would be compared as a whole.
+pub(super) fn expand_equality(expr: &mut Expr) {
+    let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = expr else { return };
+    let (Expr::Tuple(left), Expr::Tuple(right)) = (left.as_mut(), right.as_mut()) else { return };
+    if left.len() != right.len() {
+        return;
+    }
+    let binary = |left, op, right| Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) };
+    let pairs = mem::take(left).into_iter().zip(mem::take(right));
+    let equal = pairs.map(|(left, right)| binary(left, BinaryOperator::Eq, right));
+    if let Some(all) = equal.reduce(|left, right| binary(left, BinaryOperator::And, right)) {
+        *expr = Expr::Nested(Box::new(all));
+    }
+}
+
 /// In a condition, `(a, b) IN (SELECT x, y FROM t)` is `EXISTS (SELECT 1 FROM (SELECT x, y FROM t) AS s (x, y)
 /// WHERE s.x = a AND s.y = b)`, and `NOT IN` is `NOT EXISTS (… WHERE (s.x = a AND s.y = b) IS NOT FALSE)`: what is
 /// unknown is filtered out like what is false. Below other operators it is not, so only what the condition is a

@@ -4,12 +4,19 @@ use std::mem;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, ObjectNamePart, TableAlias,
-    TableFactor,
+    TableFactor, TableVersion,
 };
 
 use super::numbers::keep;
-use crate::sql::ast::{derived, table};
+use crate::sql::ast::{derived, query_of, quoted, select_all, table};
 use crate::sql::queries::INPUT;
+
+/// What `t FOR SYSTEM_TIME AS OF time` is called as: a lateral function of the time and the table, so
+/// that its planner sees the columns to the left.
+pub(crate) const AS_OF: &str = "$as_of";
+
+/// The mark of an UNNEST of Flink SQL, in a place that Flink's syntax has no use for.
+const FLINK: &str = "$flink";
 
 /// A call of a table function becomes `TableFactor::Table` with arguments, after LATERAL `TableFactor::Function`,
 /// and UNNEST `TableFactor::UNNEST`. The name of an unquoted function is in lower case, as DataFusion registers
@@ -19,6 +26,18 @@ pub(super) fn unify(factor: &mut TableFactor) {
         TableFactor::TableFunction { expr: Expr::Function(function), alias } => {
             let (name, args) = take_call(function);
             *factor = call(name, args, alias.take(), false);
+        }
+        TableFactor::Table { version: Some(TableVersion::ForSystemTimeAsOf(time)), name, alias, .. } => {
+            let versioned = query_of(select_all(table(take_name(name), None, None)));
+            let args = [time.clone(), Expr::Subquery(versioned)];
+            let args = args.map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).to_vec();
+            *factor = TableFactor::Function {
+                lateral: true,
+                name: ObjectName::from(vec![quoted(AS_OF)]),
+                args,
+                alias: alias.take(),
+                with_ordinality: false,
+            };
         }
         TableFactor::Table { name, args: Some(args), alias, with_ordinality, .. } => {
             let (name, args) = (take_name(name), mem::take(&mut args.args));
@@ -72,7 +91,7 @@ fn call(
             alias,
             array_exprs,
             with_offset: false,
-            with_offset_alias: None,
+            with_offset_alias: Some(quoted(FLINK)),
             with_ordinality,
         };
     }

@@ -8,10 +8,10 @@ use arrow::compute::and_kleene;
 use arrow::datatypes::{DataType, Field};
 use datafusion_common::{Result, exec_err};
 use datafusion_streaming_udfs::aggregate::{
-    AggregateArgs, AggregateState, Fate, Fold, OutputLayout, Rows, StreamingAggregate,
+    AggregateArgs, AggregateState, DistinctRows, Fate, Fold, OutputLayout, Rows, StreamingAggregate,
 };
 
-use super::distinct::{DistinctValues, Passing};
+use super::distinct::DistinctValues;
 
 /// One aggregate call of a query, its arguments being columns of the operator's input.
 #[derive(Debug, Clone)]
@@ -71,6 +71,12 @@ pub struct FoldedBatch {
 impl Aggregates {
     /// New states for calls over columns of these types.
     pub fn try_new(calls: &[AggregateCall], input: &[DataType], retracting: bool) -> Result<Self> {
+        Aggregates::with_ttl(calls, input, retracting, 0)
+    }
+
+    /// New states whose distinct values expire when they have not been written for `ttl` milliseconds;
+    /// 0: never.
+    pub fn with_ttl(calls: &[AggregateCall], input: &[DataType], retracting: bool, ttl: i64) -> Result<Self> {
         let state = |call: &AggregateCall| {
             let arg_types: Vec<_> = call.args.iter().map(|column| input[*column].clone()).collect();
             call.function.state(&AggregateArgs {
@@ -92,15 +98,11 @@ impl Aggregates {
             .collect::<Result<_>>()?;
         let distinct = groups
             .into_iter()
-            .map(|(columns, filters)| DistinctValues::try_new(columns.to_vec(), filters, input, retracting))
+            .map(|(columns, filters)| {
+                DistinctValues::try_new(columns.to_vec(), filters, input, retracting, ttl)
+            })
             .collect::<Result<_>>()?;
         Ok(Aggregates { calls, distinct, now: 0 })
-    }
-
-    /// Lets distinct values expire that have not been written for `ttl` milliseconds; 0: never.
-    pub fn with_ttl(mut self, ttl: i64) -> Self {
-        self.distinct.iter_mut().for_each(|values| values.set_ttl(ttl));
-        self
     }
 
     /// Sets the processing time of what follows, in milliseconds. It only matters with a time to live.
@@ -157,16 +159,16 @@ impl Aggregates {
         Ok(())
     }
 
-    /// The rows that the DISTINCT calls see.
+    /// For each group of DISTINCT calls and each of its filters, the rows that its calls see.
     fn observe(
         &mut self,
         batch: &RecordBatch,
         slots: &[u32],
         retract: Option<&[bool]>,
         fates: Option<&[Fate]>,
-    ) -> Result<Vec<Passing>> {
-        let values = self.distinct.iter_mut();
-        values.map(|values| values.observe(batch, slots, retract, fates, self.now)).collect()
+    ) -> Result<Vec<Vec<BooleanArray>>> {
+        let rows = DistinctRows { slots, retract, fates };
+        self.distinct.iter_mut().map(|values| values.observe(batch, &rows, self.now)).collect()
     }
 
     /// Merges the state of `from[i]` into `into[i]`; the slots `from` keep theirs.
@@ -193,19 +195,25 @@ impl Aggregates {
 
     /// The fields of [`Aggregates::partial`].
     pub fn partial_fields(&self) -> Vec<Field> {
-        let distinct = self.distinct.iter().enumerate();
-        let distinct = distinct.map(|(number, values)| values.state_field(format!("$distinct{number}")));
-        self.state_fields(false).into_iter().chain(distinct).collect()
+        let mut fields = self.state_fields(false);
+        for (number, values) in self.distinct.iter().enumerate() {
+            let named = |field: Field| {
+                let name = format!("$distinct{number}.{}", field.name());
+                field.with_name(name)
+            };
+            fields.extend(values.state_fields().into_iter().map(named));
+        }
+        fields
     }
 
     /// The state of these slots for [`Aggregates::merge_partial`]. That of a DISTINCT call is in its
     /// distinct values.
     pub fn partial(&self, slots: &[u32]) -> Result<Vec<(Field, ArrayRef)>> {
-        let mut columns = self.states(slots, false)?;
-        for (number, values) in self.distinct.iter().enumerate() {
-            columns.push((values.state_field(format!("$distinct{number}")), values.snapshot(slots)?));
+        let mut columns: Vec<_> = self.states(slots, false)?.into_iter().map(|(_, column)| column).collect();
+        for values in &self.distinct {
+            columns.extend(values.snapshot(slots)?);
         }
-        Ok(columns)
+        Ok(self.partial_fields().into_iter().zip(columns).collect())
     }
 
     /// The states of the calls that are DISTINCT, or of those that are not.
@@ -234,7 +242,7 @@ impl Aggregates {
         let mut columns = columns;
         self.merge_states(slots, &mut columns, false)?;
         for values in &mut self.distinct {
-            let Some((saved, others)) = columns.split_first() else {
+            let Some((saved, others)) = columns.split_at_checked(values.state_fields().len()) else {
                 return exec_err!("the checkpoint does not hold the distinct values: the query has changed");
             };
             values.restore(slots, saved)?;
@@ -247,7 +255,11 @@ impl Aggregates {
     pub fn merge_partial(&mut self, slots: &[u32], columns: &[ArrayRef]) -> Result<()> {
         let mut columns = columns;
         self.merge_states(slots, &mut columns, false)?;
-        for (group, (values, partial)) in self.distinct.iter_mut().zip(columns).enumerate() {
+        for (group, values) in self.distinct.iter_mut().enumerate() {
+            let Some((partial, others)) = columns.split_at_checked(values.state_fields().len()) else {
+                return exec_err!("a partial aggregate lacks its distinct values");
+            };
+            columns = others;
             let merged = values.merge(slots, partial, self.now)?;
             for CallState { state, distinct, .. } in &mut self.calls {
                 let Some((_, filter)) = distinct.filter(|distinct| distinct.0 == group) else { continue };

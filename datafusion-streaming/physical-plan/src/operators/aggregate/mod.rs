@@ -1,10 +1,15 @@
 //! What the aggregating operators share: the calls and their state.
 
+mod adapted;
 mod bundle;
 mod call;
 mod distinct;
 mod keyed;
 
+#[cfg(test)]
+mod tests;
+
+pub use adapted::{AdaptedAggregate, RetractableUdaf};
 pub use bundle::{Bundle, Bundling};
 pub use call::{AggregateCall, Aggregates, FoldedBatch};
 pub use keyed::KeyedAggregates;

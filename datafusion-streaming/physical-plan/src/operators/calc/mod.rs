@@ -14,7 +14,7 @@ use crate::runtime::{
     Context, ElementStream, Operator, Output, StreamNode, StreamTask, StreamTraits, TimeAttribute,
     TimeAttributeKind,
 };
-use crate::time::PROCTIME_FUNCTION;
+use crate::time::{PROCTIME_FUNCTION, Watermark, reads_watermark, with_watermark};
 
 /// Flink's Calc: keeps the rows for which `filter` is true, and computes `projection` of them. Row
 /// kinds pass through: of an update, either half may be filtered out alone.
@@ -54,9 +54,29 @@ impl CalcNode {
         Ok(CalcNode::project(columns.iter().map(column).collect(), schema))
     }
 
+    /// The input columns that the node's columns are, if it does no more than choose them.
+    pub fn input_columns(&self) -> Option<Vec<usize>> {
+        let projection = self.projection.as_ref().filter(|_| self.filter.is_none())?;
+        projection.iter().map(|expression| Some(expression.downcast_ref::<Column>()?.index())).collect()
+    }
+
     /// The filter, if that is all the node does.
     pub fn filter_only(&self) -> Option<&Arc<dyn PhysicalExpr>> {
         self.filter.as_ref().filter(|_| self.projection.is_none())
+    }
+
+    /// Whether the node asks for the watermark before each row.
+    pub fn reads_watermark(&self) -> bool {
+        self.expressions().into_iter().any(reads_watermark)
+    }
+
+    /// The node with the watermark put into its expressions.
+    fn with_watermark(&self, watermark: Watermark) -> Result<Self> {
+        let put = |expression: &Arc<dyn PhysicalExpr>| with_watermark(expression, watermark);
+        let filter = self.filter.as_ref().map(put).transpose()?;
+        let projection = self.projection.iter().flatten().map(put).collect::<Result<Vec<_>>>()?;
+        let projection = self.projection.is_some().then_some(projection);
+        Ok(CalcNode { filter, projection, schema: Arc::clone(&self.schema) })
     }
 
     /// The filter and the projection, where there are such.
@@ -94,7 +114,7 @@ impl CalcNode {
 
     /// The operator of the node.
     pub fn operator(&self) -> impl Operator + 'static {
-        Calc { node: self.clone() }
+        Calc { reads_watermark: self.reads_watermark(), node: self.clone() }
     }
 }
 
@@ -161,12 +181,13 @@ impl StreamNode for CalcNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(Calc { node: self.clone() })
+        task.run(self.operator())
     }
 }
 
 struct Calc {
     node: CalcNode,
+    reads_watermark: bool,
 }
 
 impl Operator for Calc {
@@ -174,10 +195,14 @@ impl Operator for Calc {
         &mut self,
         _port: usize,
         changes: &ChangelogBatch,
-        _cx: &mut Context<'_>,
+        cx: &mut Context<'_>,
         out: &mut Output,
     ) -> Result<()> {
-        let kept = match &self.node.filter {
+        let node = match self.reads_watermark {
+            true => &self.node.with_watermark(cx.watermark)?,
+            false => &self.node,
+        };
+        let kept = match &node.filter {
             Some(filter) => {
                 let mask = filter.evaluate(changes.batch())?.into_array(changes.num_rows())?;
                 changes.filter(mask.as_boolean())?
@@ -187,7 +212,7 @@ impl Operator for Calc {
         if kept.num_rows() == 0 {
             return Ok(());
         }
-        let Some(projection) = &self.node.projection else {
+        let Some(projection) = &node.projection else {
             out.data(kept);
             return Ok(());
         };
@@ -196,7 +221,7 @@ impl Operator for Calc {
             |expression: &Arc<dyn PhysicalExpr>| expression.evaluate(kept.batch())?.into_array(rows);
         let columns = projection.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), columns, &options)?;
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&node.schema), columns, &options)?;
         out.data(kept.with_batch(batch)?);
         Ok(())
     }

@@ -78,45 +78,42 @@ pub(super) fn start_pumps(
     Ok(Receivers { outputs: outputs.into_iter().map(Some).collect(), pumps })
 }
 
-/// Reads an input to its end, or until nobody wants its rows any more.
+/// Reads an input to its end, or until no partition wants its rows any more. A partition that has
+/// stopped does not stop the others.
 async fn pump(mut input: ElementStream, key: Vec<usize>, senders: Vec<Sender<Element>>) {
-    while let Some(element) = input.next().await {
-        let sent = match element {
-            Ok(StreamElement::Data(changes)) if senders.len() > 1 => {
-                match split(&changes, &key, senders.len()) {
-                    Ok(parts) => send_parts(&senders, parts).await,
-                    Err(error) => senders[0].send(Err(error)).await.is_ok(),
-                }
-            }
-            Ok(element) => send_all(&senders, element).await,
+    let mut senders: Vec<Option<Sender<Element>>> = senders.into_iter().map(Some).collect();
+    while senders.iter().any(Option::is_some) {
+        let Some(element) = input.next().await else { return };
+        let parts = match element {
+            Ok(StreamElement::Data(changes)) if senders.len() > 1 => split(&changes, &key, senders.len())
+                .map(|parts| parts.into_iter().map(StreamElement::Data).collect()),
+            Ok(element) => Ok(vec![element; senders.len()]),
+            Err(error) => Err(error),
+        };
+        match parts {
+            Ok(parts) => send(&mut senders, parts).await,
             Err(error) => {
-                // the query fails with it, whichever partition it reaches first
-                let _ = senders[0].send(Err(error)).await;
+                // the query fails with it, whichever partition it reaches
+                if let Some(sender) = senders.iter().flatten().next() {
+                    let _ = sender.send(Err(error)).await;
+                }
                 return;
             }
-        };
-        if !sent {
-            return;
         }
     }
 }
 
-async fn send_parts(senders: &[Sender<Element>], parts: Vec<ChangelogBatch>) -> bool {
-    for (sender, part) in senders.iter().zip(parts) {
-        if part.num_rows() > 0 && sender.send(Ok(StreamElement::Data(part))).await.is_err() {
-            return false;
+/// Sends each partition its element, and forgets those that have stopped.
+async fn send(senders: &mut [Option<Sender<Element>>], parts: Vec<StreamElement>) {
+    for (sender, part) in senders.iter_mut().zip(parts) {
+        let is_empty = matches!(&part, StreamElement::Data(changes) if changes.num_rows() == 0);
+        if let Some(open) = sender
+            && !is_empty
+            && open.send(Ok(part)).await.is_err()
+        {
+            *sender = None;
         }
     }
-    true
-}
-
-async fn send_all(senders: &[Sender<Element>], element: StreamElement) -> bool {
-    for sender in senders {
-        if sender.send(Ok(element.clone())).await.is_err() {
-            return false;
-        }
-    }
-    true
 }
 
 /// The rows of each output partition, in their order.

@@ -137,7 +137,7 @@ impl GroupAggregateNode {
     pub fn operator(&self) -> Result<Box<dyn Operator>> {
         let types: Vec<DataType> =
             self.input.fields().iter().map(|field| field.data_type().clone()).collect();
-        let aggregates = Aggregates::try_new(&self.calls, &types, self.retracting)?.with_ttl(self.ttl);
+        let aggregates = Aggregates::with_ttl(&self.calls, &types, self.retracting, self.ttl)?;
         let key_fields: Vec<_> = self.keys.iter().map(|key| self.input.field(*key).clone()).collect();
         let (timed, group_by) = (self.ttl > 0, self.keys.len());
         let counted = self.retracting || timed || self.keys.is_empty() || self.bundling.is_some();
@@ -212,5 +212,7 @@ impl StreamNode for GroupAggregateNode {
     }
 }
 
+#[cfg(test)]
+mod bundled_tests;
 #[cfg(test)]
 mod tests;

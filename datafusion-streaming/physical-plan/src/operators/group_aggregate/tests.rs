@@ -11,11 +11,15 @@ use crate::operators::aggregate::AggregateCall;
 use crate::operators::testing::{changes, drain, lines_of};
 use crate::runtime::{Driver, Operator, StreamElement, StreamNode};
 
-fn input() -> SchemaRef {
+pub(super) fn input() -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("k", DataType::Utf8, true), Field::new("v", DataType::Int32, true)]))
 }
 
-fn call(function: Arc<dyn StreamingAggregate>, args: &[usize], return_type: DataType) -> AggregateCall {
+pub(super) fn call(
+    function: Arc<dyn StreamingAggregate>,
+    args: &[usize],
+    return_type: DataType,
+) -> AggregateCall {
     AggregateCall {
         display: format!("{}({args:?})", function.name()),
         function,
@@ -29,7 +33,7 @@ fn call(function: Arc<dyn StreamingAggregate>, args: &[usize], return_type: Data
 }
 
 /// `SELECT k, COUNT(*), SUM(v), MAX(v) … GROUP BY k`
-fn node(mode: ChangelogMode, ttl: i64) -> GroupAggregateNode {
+pub(super) fn node(mode: ChangelogMode, ttl: i64) -> GroupAggregateNode {
     let calls = vec![
         call(Arc::new(Count), &[], DataType::Int64),
         call(Arc::new(Sum), &[1], DataType::Int32),
@@ -45,7 +49,7 @@ fn node(mode: ChangelogMode, ttl: i64) -> GroupAggregateNode {
 }
 
 /// Changes written as `+I a 1`.
-fn rows(lines: &[&str]) -> Result<StreamElement> {
+pub(super) fn rows(lines: &[&str]) -> Result<StreamElement> {
     let fields: Vec<Vec<&str>> = lines.iter().map(|line| line.split(' ').collect()).collect();
     let keys: ArrayRef = Arc::new(StringArray::from_iter_values(fields.iter().map(|row| row[1])));
     let values: ArrayRef =

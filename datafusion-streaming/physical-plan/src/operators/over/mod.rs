@@ -77,12 +77,14 @@ pub struct OverNode {
     /// How many columns of the input, from the first on, are passed on.
     width: usize,
     schema: SchemaRef,
+    ttl: i64,
 }
 
 impl OverNode {
     /// The results of `calls` for each row of `input`, over the rows that agree in the columns `keys`, in
     /// the order of the time attribute `time`. The output, of `schema`, is as many columns of the input
-    /// as there are besides the results, and then the results.
+    /// as there are besides the results, and then the results. A key that has no rows for `ttl` milliseconds
+    /// of processing time is forgotten; 0: never.
     pub fn new(
         keys: Vec<usize>,
         (time, kind): (usize, TimeAttributeKind),
@@ -90,6 +92,7 @@ impl OverNode {
         calls: Vec<OverCall>,
         input: SchemaRef,
         schema: SchemaRef,
+        ttl: i64,
     ) -> Self {
         let width = schema.fields().len() - calls.len();
         let frame = match (kind, frame) {
@@ -97,7 +100,7 @@ impl OverNode {
             (TimeAttributeKind::Proctime, OverFrame::UnboundedRange) => OverFrame::UnboundedRows,
             (_, frame) => frame,
         };
-        OverNode { keys, time, kind, frame, calls, input, width, schema }
+        OverNode { keys, time, kind, frame, calls, input, width, schema, ttl }
     }
 
     /// The operator of the node.

@@ -124,6 +124,7 @@ impl Over {
             }
             let id = state.store.add(row);
             state.waiting.push(time, Due { slot, row: id });
+            state.expiry.touch(slot, cx.processing_time);
             if let OverFrame::Range(preceding) = self.node.frame {
                 let position = &mut state.positions[slot as usize];
                 let no_sooner = time.saturating_add(preceding + 1);
@@ -421,6 +422,7 @@ impl Operator for Over {
         let mut released = Released::default();
         for (row, slot) in slots.into_iter().enumerate() {
             let id = self.state.store.add(row);
+            self.state.expiry.touch(slot, cx.processing_time);
             released.rows.push((cx.processing_time, Due { slot, row: id }));
             released.places.push(self.state.store.place(id));
         }
@@ -432,6 +434,14 @@ impl Operator for Over {
         self.answer(released, out)?;
         out.watermark(watermark);
         Ok(())
+    }
+
+    fn next_timer(&self) -> Option<i64> {
+        self.state.expiry.next_sweep()
+    }
+
+    fn on_timer(&mut self, cx: &mut Context<'_>, _out: &mut Output) -> Result<()> {
+        self.state.sweep(cx.processing_time)
     }
 
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {

@@ -15,7 +15,7 @@ use super::{OverCall, OverNode};
 use crate::operators::aggregate::{AggregateCall, Aggregates};
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
-use crate::state::{KeyInterner, RowId, RowStore, StateTable, TimeQueue};
+use crate::state::{Expiry, KeyInterner, RowId, RowStore, StateTable, TimeQueue};
 
 /// An event time at which a key has something to do: a row of it, or [`CLEAN_UP`].
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +38,7 @@ pub(super) struct OverState {
     /// The rows in the frame, or those that LAG looks back at, oldest first.
     pub frames: Vec<VecDeque<(i64, RowId)>>,
     pub positions: Vec<Position>,
+    pub expiry: Expiry,
     frame_rows: usize,
 }
 
@@ -71,8 +72,8 @@ const FRAME: i64 = 1;
 const KEY: i64 = 2;
 
 /// The numbers of a row of the snapshot: what it is, its time, and the position of a key.
-const NUMBERS: [&str; 8] =
-    ["$role", "$time", "$last", "$clean_up", "$rows", "$rank", "$dense_rank", "$peers"];
+const NUMBERS: [&str; 9] =
+    ["$role", "$time", "$last", "$clean_up", "$rows", "$rank", "$dense_rank", "$peers", "$written"];
 
 impl OverState {
     pub(super) fn try_new(node: OverNode, calls: &[AggregateCall]) -> Result<Self> {
@@ -86,6 +87,7 @@ impl OverState {
             waiting: TimeQueue::new(),
             frames: vec![],
             positions: vec![],
+            expiry: Expiry::new(node.ttl),
             frame_rows: 0,
             node,
         })
@@ -105,6 +107,7 @@ impl OverState {
         let room = self.keys.slots();
         self.aggregates.grow(room);
         self.positions.resize_with(room, Position::default);
+        self.expiry.grow(room);
         if self.keeps_rows() {
             self.frames.resize_with(room, VecDeque::new);
         }
@@ -124,11 +127,31 @@ impl OverState {
 
     /// Forgets what a key has; its waiting rows stay.
     pub(super) fn forget(&mut self, slot: u32) {
-        while let Some(row) = self.pop_frame(slot) {
+        while self.keeps_rows()
+            && let Some(row) = self.pop_frame(slot)
+        {
             self.store.remove(row);
         }
         self.aggregates.clear(&[slot]);
         self.positions[slot as usize] = Position::default();
+    }
+
+    /// Forgets keys that have had no rows for their time to live, and have none waiting.
+    pub(super) fn sweep(&mut self, now: i64) -> Result<()> {
+        let mut is_waiting = vec![false; self.positions.len()];
+        for (_, due) in self.waiting.iter().filter(|(_, due)| due.row != CLEAN_UP) {
+            is_waiting[due.slot as usize] = true;
+        }
+        let (waiting, expired): (Vec<u32>, Vec<u32>) =
+            self.expiry.sweep(now).into_iter().partition(|slot| is_waiting[*slot as usize]);
+        for slot in waiting {
+            self.expiry.touch(slot, now);
+        }
+        for slot in &expired {
+            self.forget(*slot);
+        }
+        self.keys.release(&expired);
+        self.store.close()
     }
 
     /// The columns of the snapshot: the row, the numbers, the aggregates' state.
@@ -155,6 +178,7 @@ impl StateTable for OverState {
             + self.frames.capacity() * size_of::<VecDeque<(i64, RowId)>>()
             + self.frame_rows * size_of::<(i64, RowId)>() * 3 / 2
             + self.positions.capacity() * size_of::<Position>()
+            + self.expiry.memory_size()
     }
 
     /// A row for each row that is kept, and one for each key.
@@ -198,6 +222,9 @@ impl StateTable for OverState {
             let of_rows = std::iter::repeat_n(0, ids.len());
             columns.push(Arc::new(Int64Array::from_iter_values(of_rows.chain(of_keys))));
         }
+        let of_keys = slots.iter().map(|slot| self.expiry.written(*slot));
+        columns
+            .push(Arc::new(Int64Array::from_iter_values(std::iter::repeat_n(0, ids.len()).chain(of_keys))));
         for (_, array) in &state {
             columns.push(concat(&[&new_null_array(array.data_type(), ids.len()), array])?);
         }
@@ -242,6 +269,7 @@ impl StateTable for OverState {
                 self.waiting.push(position.clean_up, Due { slot: *slot, row: CLEAN_UP });
             }
             self.positions[*slot as usize] = position;
+            self.expiry.touch(*slot, numbers[6][row]);
         }
         self.aggregates.restore(&slots, &keys.columns()[width + NUMBERS.len()..])?;
 

@@ -87,20 +87,23 @@ impl StreamNode for SessionAggregateNode {
         Arc::clone(&self.schema)
     }
 
-    fn traits(&self, inputs: &[&StreamTraits]) -> Result<StreamTraits> {
+    fn traits(&self, _inputs: &[&StreamTraits]) -> Result<StreamTraits> {
         let time = self.places(GroupColumn::WindowTime);
-        let rowtime = |column: &usize| TimeAttribute { column: *column, kind: TimeAttributeKind::Rowtime };
-        let column = self.sessions.windows().time_column();
+        let kind = match self.sessions.is_proctime() {
+            true => TimeAttributeKind::Proctime,
+            false => TimeAttributeKind::Rowtime,
+        };
+        let attribute = |column: &usize| TimeAttribute { column: *column, kind };
         Ok(StreamTraits {
             mode: ChangelogMode::INSERT_ONLY,
             upsert_keys: vec![(0..self.group.len()).collect()],
-            time_attributes: time.iter().map(rowtime).collect(),
+            time_attributes: time.iter().map(attribute).collect(),
             window: Some(WindowProperties {
                 start: self.places(GroupColumn::WindowStart),
                 end: self.places(GroupColumn::WindowEnd),
                 time: time.clone(),
                 assigner: WindowAssigner::Session { gap: self.sessions.gap() },
-                rowtime: inputs[0].time_attribute(column) == Some(TimeAttributeKind::Rowtime),
+                rowtime: !self.sessions.is_proctime(),
                 local_time: self.sessions.windows().is_local(),
             }),
             monotonicity: vec![],
@@ -204,6 +207,23 @@ impl SessionAggregate {
     }
 }
 
+impl SessionAggregate {
+    /// Emits the sessions that are over.
+    fn fire(&mut self, now: Watermark, out: &mut Output) -> Result<()> {
+        let zone = self.node.sessions.windows().zone();
+        let over = self.state.sessions.over(|end| zone.has_passed(end, now));
+        if over.is_empty() {
+            return Ok(());
+        }
+        let counts = &self.state.counts;
+        let with_rows: Vec<u32> = over.iter().copied().filter(|slot| counts[*slot as usize] > 0).collect();
+        out.data(self.rows_of(&with_rows)?);
+        self.state.clear(&over);
+        self.state.sessions.close(&over);
+        Ok(())
+    }
+}
+
 impl Operator for SessionAggregate {
     fn process(
         &mut self,
@@ -214,7 +234,7 @@ impl Operator for SessionAggregate {
     ) -> Result<()> {
         let windows = self.node.sessions.windows();
         let partition = self.node.sessions.partition();
-        let zone = windows.zone();
+        let (zone, proctime) = (windows.zone(), self.node.sessions.is_proctime());
         let times = windows.times(changes.batch())?;
         let columns: Vec<ArrayRef> =
             partition.iter().map(|key| Arc::clone(changes.batch().column(*key))).collect();
@@ -222,7 +242,7 @@ impl Operator for SessionAggregate {
         let keys = sessions.intern(&columns, changes.num_rows())?;
         let (mut kept, mut slots, mut merges, mut late_keys) = (vec![], vec![], vec![], vec![]);
         for (row, (key, time)) in keys.into_iter().zip(times.iter()).enumerate() {
-            match sessions.place(key, *time, |end| zone.has_passed(end, cx.watermark)) {
+            match sessions.place(key, *time, |end| !proctime && zone.has_passed(end, cx.watermark)) {
                 Some(placed) => {
                     merges.extend(placed.absorbed.map(|absorbed| (slots.len(), placed.slot, absorbed)));
                     kept.push(row as u32);
@@ -239,18 +259,20 @@ impl Operator for SessionAggregate {
     }
 
     fn on_watermark(&mut self, watermark: Watermark, _cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        let zone = self.node.sessions.windows().zone();
-        let over = self.state.sessions.over(|end| zone.has_passed(end, watermark));
-        if !over.is_empty() {
-            let counts = &self.state.counts;
-            let with_rows: Vec<u32> =
-                over.iter().copied().filter(|slot| counts[*slot as usize] > 0).collect();
-            out.data(self.rows_of(&with_rows)?);
-            self.state.clear(&over);
-            self.state.sessions.close(&over);
+        if !self.node.sessions.is_proctime() {
+            self.fire(watermark, out)?;
         }
         out.watermark(watermark);
         Ok(())
+    }
+
+    fn next_timer(&self) -> Option<i64> {
+        let end = self.state.sessions.next_end().filter(|_| self.node.sessions.is_proctime());
+        end.map(|end| self.node.sessions.windows().zone().over_at(end))
+    }
+
+    fn on_timer(&mut self, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
+        self.fire(Watermark(cx.processing_time - 1), out)
     }
 
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {

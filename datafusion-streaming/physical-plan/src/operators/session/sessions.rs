@@ -177,6 +177,11 @@ impl Sessions {
         over
     }
 
+    /// A time, not after the end of any session, before which none is over.
+    pub(super) fn next_end(&self) -> Option<i64> {
+        self.due.peek().map(|Reverse((time, _))| *time)
+    }
+
     /// Ends sessions and frees their slots, and those of keys that have no other.
     pub(super) fn close(&mut self, slots: &[u32]) {
         for slot in slots {

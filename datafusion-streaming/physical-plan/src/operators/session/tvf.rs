@@ -31,6 +31,7 @@ pub struct SessionTvfNode {
     gap: i64,
     partition: Vec<usize>,
     input: SchemaRef,
+    proctime: bool,
 }
 
 impl SessionTvfNode {
@@ -44,12 +45,22 @@ impl SessionTvfNode {
         input: SchemaRef,
     ) -> Result<Self> {
         let windows = WindowTvfNode::try_new(time, WindowAssigner::Session { gap }, zone, &input)?;
-        Ok(SessionTvfNode { windows, gap, partition, input })
+        Ok(SessionTvfNode { windows, gap, partition, input, proctime: false })
     }
 
     /// The node as that of a window in GROUP BY.
     pub fn with_of_group_by(self, of_group_by: bool) -> Self {
         SessionTvfNode { windows: self.windows.with_of_group_by(of_group_by), ..self }
+    }
+
+    /// The node over processing time: sessions end when the clock passes their ends, and no row is late.
+    pub fn with_proctime(self, proctime: bool) -> Self {
+        SessionTvfNode { proctime, ..self }
+    }
+
+    /// Whether the sessions are over processing time.
+    pub fn is_proctime(&self) -> bool {
+        self.proctime
     }
 
     /// The gap in milliseconds.
@@ -182,6 +193,16 @@ impl WaitingRows {
     }
 }
 
+impl SessionTvf {
+    fn emit(&mut self, now: Watermark, out: &mut Output) -> Result<()> {
+        let zone = self.waiting.node.windows.zone();
+        if let Some(changes) = self.waiting.take_over(|end| zone.has_passed(end, now))? {
+            out.data(changes);
+        }
+        Ok(())
+    }
+}
+
 impl Operator for SessionTvf {
     fn process(
         &mut self,
@@ -190,19 +211,27 @@ impl Operator for SessionTvf {
         cx: &mut Context<'_>,
         _out: &mut Output,
     ) -> Result<()> {
-        let zone = self.waiting.node.windows.zone();
-        let late = self.waiting.add(changes, |end| zone.has_passed(end, cx.watermark))?;
+        let (zone, proctime) = (self.waiting.node.windows.zone(), self.waiting.node.proctime);
+        let late = self.waiting.add(changes, |end| !proctime && zone.has_passed(end, cx.watermark))?;
         cx.metrics.late_rows.add(late);
         Ok(())
     }
 
     fn on_watermark(&mut self, watermark: Watermark, _cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        let zone = self.waiting.node.windows.zone();
-        if let Some(changes) = self.waiting.take_over(|end| zone.has_passed(end, watermark))? {
-            out.data(changes);
+        if !self.waiting.node.proctime {
+            self.emit(watermark, out)?;
         }
         out.watermark(watermark);
         Ok(())
+    }
+
+    fn next_timer(&self) -> Option<i64> {
+        let end = self.waiting.sessions.next_end().filter(|_| self.waiting.node.proctime);
+        end.map(|end| self.waiting.node.windows.zone().over_at(end))
+    }
+
+    fn on_timer(&mut self, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
+        self.emit(Watermark(cx.processing_time - 1), out)
     }
 
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {

@@ -28,6 +28,7 @@ pub struct WatermarkAssignerNode {
     watermark: Arc<dyn PhysicalExpr>,
     idle_timeout: Option<i64>,
     schema: SchemaRef,
+    each_row: bool,
 }
 
 impl WatermarkAssignerNode {
@@ -40,7 +41,13 @@ impl WatermarkAssignerNode {
         idle_timeout: Option<i64>,
         schema: SchemaRef,
     ) -> Self {
-        WatermarkAssignerNode { rowtime, watermark, idle_timeout, schema }
+        WatermarkAssignerNode { rowtime, watermark, idle_timeout, schema, each_row: false }
+    }
+
+    /// The node that sends the watermark with each row that moves it, for who asks for it before the
+    /// next.
+    pub fn with_each_row(&self) -> Self {
+        WatermarkAssignerNode { each_row: true, ..self.clone() }
     }
 
     /// The operator of the node.
@@ -120,7 +127,7 @@ impl Operator for WatermarkAssigner {
         let mut running = self.current.value;
         let mut start = 0;
         for row in 0..batch.num_rows() {
-            if rowtimes[row] <= running && running > self.current.value {
+            if running > self.current.value && (self.node.each_row || rowtimes[row] <= running) {
                 out.data(changes.slice(start, row - start));
                 self.send(running, out);
                 start = row;

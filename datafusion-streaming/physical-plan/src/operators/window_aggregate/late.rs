@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray};
+use arrow::datatypes::Field;
 use datafusion_common::Result;
 use datafusion_streaming_udfs::aggregate::{Fate, OutputLayout};
 
@@ -63,8 +64,7 @@ impl WindowAggregate {
         let layout = OutputLayout::Pairs;
         let aggregates = &mut self.windows.groups.aggregates;
         let folded = aggregates.fold(late.batch(), &slots, retract.as_deref(), &fates, layout)?;
-        let column = |(column, field): (&GroupColumn, _)| -> Result<ArrayRef> {
-            let field: &Arc<arrow::datatypes::Field> = field;
+        let column = |(column, field): (&GroupColumn, &Arc<Field>)| -> Result<ArrayRef> {
             Ok(match (column, self.window_column(*column, &ends, field.data_type())?) {
                 (_, Some(column)) => column,
                 (GroupColumn::Key(key), None) => Arc::clone(late.batch().column(*key)),

@@ -34,6 +34,8 @@ pub enum GroupColumn {
 /// Flink's WindowAggregate over rows that carry their window: emits the aggregates of a window once,
 /// when the watermark passes its end. Rows of windows that have fired are late: dropped and counted.
 ///
+/// Over processing time a window fires when the clock passes its end, and no row is late.
+///
 /// With an allowed lateness the state of a window is kept for so long after its end, and a late row
 /// within it updates what has been emitted; a window that gets its first row then is emitted at once.
 #[derive(Debug, Clone)]
@@ -47,6 +49,7 @@ pub struct WindowAggregateNode {
     schema: SchemaRef,
     retracting: bool,
     lateness: i64,
+    proctime: bool,
 }
 
 impl WindowAggregateNode {
@@ -75,6 +78,7 @@ impl WindowAggregateNode {
             schema,
             retracting,
             lateness: 0,
+            proctime: !window.rowtime,
         }
     }
 
@@ -138,7 +142,8 @@ impl StreamNode for WindowAggregateNode {
 
     fn traits(&self, inputs: &[&StreamTraits]) -> Result<StreamTraits> {
         let time = self.places(GroupColumn::WindowTime);
-        let rowtime = |column: &usize| TimeAttribute { column: *column, kind: TimeAttributeKind::Rowtime };
+        let kind = if self.proctime { TimeAttributeKind::Proctime } else { TimeAttributeKind::Rowtime };
+        let attribute = |column: &usize| TimeAttribute { column: *column, kind };
         let window = inputs[0].window.as_ref().map(|window| WindowProperties {
             start: self.places(GroupColumn::WindowStart),
             end: self.places(GroupColumn::WindowEnd),
@@ -153,7 +158,7 @@ impl StreamNode for WindowAggregateNode {
         Ok(StreamTraits {
             mode,
             upsert_keys: vec![(0..self.group.len()).collect()],
-            time_attributes: time.iter().map(rowtime).collect(),
+            time_attributes: time.iter().map(attribute).collect(),
             window,
             monotonicity: vec![],
         })

@@ -76,6 +76,33 @@ impl WindowAggregate {
         timestamps_of(millis, data_type).map(Some)
     }
 
+    /// Emits the windows that are over at `now` and were not at `before`, and forgets those whose state is
+    /// needed no longer.
+    fn fire(&mut self, before: Watermark, now: Watermark, out: &mut Output) -> Result<()> {
+        let counts = self.windows.groups.counts.as_deref().unwrap_or_default();
+        let (mut fired, mut gone) = (vec![], vec![]);
+        for (end, slots) in &self.windows.by_end {
+            if !self.has_fired(*end, now) {
+                break;
+            }
+            if !self.has_fired(*end, before) {
+                fired.extend(slots.iter().copied().filter(|slot| counts[*slot as usize] > 1));
+            }
+            if self.is_gone(*end, now) {
+                gone.push(*end);
+            }
+        }
+        if !fired.is_empty() {
+            out.data(self.rows_of(&fired)?);
+        }
+        for end in gone {
+            let slots = self.windows.by_end.remove(&end).unwrap_or_default();
+            self.windows.groups.aggregates.clear(&slots);
+            self.windows.groups.release(&slots);
+        }
+        Ok(())
+    }
+
     /// The output for the groups in `slots`.
     fn rows_of(&self, slots: &[u32]) -> Result<ChangelogBatch> {
         let groups = &self.windows.groups;
@@ -124,7 +151,10 @@ impl Operator for WindowAggregate {
         cx: &mut Context<'_>,
         out: &mut Output,
     ) -> Result<()> {
-        let mut changes = self.without_late(changes, cx)?;
+        let mut changes = match self.node.proctime {
+            true => changes.clone(),
+            false => self.without_late(changes, cx)?,
+        };
         if self.node.lateness > 0 {
             changes = self.update_fired(changes, cx, out)?;
         }
@@ -139,29 +169,20 @@ impl Operator for WindowAggregate {
     }
 
     fn on_watermark(&mut self, watermark: Watermark, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        let counts = self.windows.groups.counts.as_deref().unwrap_or_default();
-        let (mut fired, mut gone) = (vec![], vec![]);
-        for (end, slots) in &self.windows.by_end {
-            if !self.has_fired(*end, watermark) {
-                break;
-            }
-            if !self.has_fired(*end, cx.watermark) {
-                fired.extend(slots.iter().copied().filter(|slot| counts[*slot as usize] > 1));
-            }
-            if self.is_gone(*end, watermark) {
-                gone.push(*end);
-            }
-        }
-        if !fired.is_empty() {
-            out.data(self.rows_of(&fired)?);
-        }
-        for end in gone {
-            let slots = self.windows.by_end.remove(&end).unwrap_or_default();
-            self.windows.groups.aggregates.clear(&slots);
-            self.windows.groups.release(&slots);
+        if !self.node.proctime {
+            self.fire(cx.watermark, watermark, out)?;
         }
         out.watermark(watermark);
         Ok(())
+    }
+
+    fn next_timer(&self) -> Option<i64> {
+        let first = self.windows.by_end.first_key_value().filter(|_| self.node.proctime);
+        first.map(|(end, _)| self.node.zone.over_at(*end))
+    }
+
+    fn on_timer(&mut self, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
+        self.fire(Watermark::MIN, Watermark(cx.processing_time - 1), out)
     }
 
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {

@@ -131,3 +131,47 @@ fn open_windows_survive_a_restore() -> Result<()> {
     assert_eq!(lines, [format!("+I 2 {EPOCH}00 {EPOCH}01 6"), format!("+I 1 {EPOCH}01 {EPOCH}02 10")]);
     Ok(())
 }
+
+#[test]
+fn late_rows_within_the_allowed_lateness_update_what_was_emitted() -> Result<()> {
+    let node = node(ChangelogMode::INSERT_ONLY).with_allowed_lateness(500);
+    let mut driver = Driver::detached(Box::new(node.operator()?), 1, 100)?;
+    let mut lines = vec![];
+    driver.input(0, append(&[(1, 10, 1_000)])?, 0)?;
+    driver.input(0, watermark(1_200), 0)?;
+    driver.input(0, append(&[(1, 5, 1_000), (2, 7, 1_000), (1, 1, 2_000)])?, 0)?;
+    driver.input(0, watermark(1_499), 0)?;
+    driver.input(0, append(&[(1, 100, 1_000)])?, 0)?;
+    driver.end(0, 0)?;
+    drain(&mut driver, &mut lines)?;
+    let expected = [
+        format!("+I 1 {EPOCH}00 {EPOCH}01 10"),
+        "watermark 1200".to_string(),
+        format!("-U 1 {EPOCH}00 {EPOCH}01 10"),
+        format!("+U 1 {EPOCH}00 {EPOCH}01 15"),
+        format!("+I 2 {EPOCH}00 {EPOCH}01 7"),
+        "watermark 1499".to_string(),
+        format!("+I 1 {EPOCH}01 {EPOCH}02 1"),
+        "watermark MAX".to_string(),
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(driver.metrics().late_rows.value(), 1);
+    Ok(())
+}
+
+#[test]
+fn windows_over_processing_time_fire_by_the_clock() -> Result<()> {
+    let node = WindowAggregateNode { proctime: true, ..node(ChangelogMode::INSERT_ONLY) };
+    let mut driver = Driver::detached(Box::new(node.operator()?), 1, 100)?;
+    let mut lines = vec![];
+    driver.input(0, append(&[(1, 10, 1_000)])?, 200)?;
+    driver.input(0, watermark(5_000), 300)?;
+    assert_eq!(driver.next_timer(), Some(1_000));
+    driver.fire_timer(999)?;
+    driver.input(0, append(&[(1, 4, 1_000)])?, 999)?;
+    driver.fire_timer(1_000)?;
+    drain(&mut driver, &mut lines)?;
+    assert_eq!(lines, ["watermark 5000".to_string(), format!("+I 1 {EPOCH}00 {EPOCH}01 14")]);
+    assert_eq!(driver.next_timer(), None);
+    Ok(())
+}

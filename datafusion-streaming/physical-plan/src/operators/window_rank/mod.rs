@@ -120,3 +120,6 @@ impl StreamNode for WindowRankNode {
 fn rank_type(schema: &SchemaRef) -> DataType {
     schema.fields().last().map_or(DataType::UInt64, |field| field.data_type().clone())
 }
+
+#[cfg(test)]
+mod tests;

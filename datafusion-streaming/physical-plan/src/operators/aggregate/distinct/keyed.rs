@@ -1,33 +1,27 @@
-//! DISTINCT: which rows bring a new value to their group, and which take the last of a value away.
+//! Distinct values of any columns, with a time to live each.
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Int64Array, ListArray, RecordBatch, StructArray, UInt32Array,
-};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, ListArray, StructArray, UInt32Array};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Int64Type};
 use datafusion_common::{Result, internal_datafusion_err};
-use datafusion_streaming_udfs::aggregate::Fate;
+use datafusion_streaming_udfs::aggregate::{DistinctRows, Fate};
 
+use super::MergedValues;
 use crate::state::KeyInterner;
 
-/// The values of some columns in every group, and how often each of them is there.
-///
-/// All DISTINCT calls over the same columns share one: a value has a count for each of their FILTERs. A
-/// call's state then sees only the rows that make a count go from 0 to 1, or from 1 to 0. A count may
-/// be negative, as in Flink: a value that was taken before it came does not count when it comes.
+/// The values in every group, all of them in one table of keys.
 ///
 /// ```text
 ///   (group, value) ── interner ──▶ member      counts[member * filters + filter]
 ///   heads[group] ──▶ member ──▶ member ──▶ …   so that a group that ends gives its values back
 /// ```
 #[derive(Debug)]
-pub(super) struct DistinctValues {
-    /// The columns of the input.
-    columns: Vec<usize>,
-    /// The boolean columns of the FILTERs, `None` for calls without.
-    filters: Vec<Option<usize>>,
+pub(super) struct KeyedValues {
+    /// The number of columns of a value.
+    width: usize,
+    filters: usize,
     /// The fields of a member in a snapshot.
     fields: Fields,
     retracting: bool,
@@ -48,39 +42,24 @@ pub(super) struct DistinctValues {
 /// No member, or no group.
 const NONE: u32 = u32::MAX;
 
-/// Which rows of a batch pass on to the calls of a filter.
-pub(super) type Passing = Vec<BooleanArray>;
-
-/// The members of partial states as rows: what calls must fold when the partials are merged.
-pub(super) struct MergedValues {
-    /// The group of each row.
-    pub slots: Vec<u32>,
-    /// The columns of the values.
-    pub values: Vec<ArrayRef>,
-    /// For each filter, which rows count and which of them take their value away.
-    pub passing: Vec<(BooleanArray, Vec<bool>)>,
-}
-
-impl DistinctValues {
-    /// For calls over these columns of an input of these types.
-    pub(super) fn try_new(
-        columns: Vec<usize>,
-        filters: Vec<Option<usize>>,
-        input: &[DataType],
-        retracting: bool,
-    ) -> Result<Self> {
-        let types = columns.iter().map(|column| input[*column].clone());
-        let keys: Vec<_> = std::iter::once(DataType::UInt32).chain(types.clone()).collect();
-        let values = types.enumerate().map(|(n, data_type)| Field::new(format!("value{n}"), data_type, true));
-        let counts = (0..filters.len()).map(|n| Field::new(format!("count{n}"), DataType::Int64, false));
+impl KeyedValues {
+    /// For values of these types under so many filters.
+    pub(super) fn try_new(types: &[DataType], filters: usize, retracting: bool, ttl: i64) -> Result<Self> {
+        let keys: Vec<_> = std::iter::once(DataType::UInt32).chain(types.iter().cloned()).collect();
+        let values = types
+            .iter()
+            .cloned()
+            .enumerate()
+            .map(|(n, data_type)| Field::new(format!("value{n}"), data_type, true));
+        let counts = (0..filters).map(|n| Field::new(format!("count{n}"), DataType::Int64, false));
         let written = Field::new("written", DataType::Int64, false);
-        Ok(DistinctValues {
+        Ok(KeyedValues {
             fields: values.chain(counts).chain([written]).collect(),
             members: KeyInterner::try_new(&keys)?,
-            columns,
+            width: types.len(),
             filters,
             retracting,
-            ttl: 0,
+            ttl,
             counts: vec![],
             written: vec![],
             owners: vec![],
@@ -89,36 +68,25 @@ impl DistinctValues {
         })
     }
 
-    /// Lets members expire that have not been written for `ttl` milliseconds.
-    pub(super) fn set_ttl(&mut self, ttl: i64) {
-        self.ttl = ttl;
-    }
-
     pub(super) fn grow(&mut self, slots: usize) {
         if slots > self.heads.len() {
             self.heads.resize(slots, NONE);
         }
     }
 
-    /// Counts the values of a batch, row by row, and returns which rows pass on, for each filter.
+    /// Counts values row by row, and returns which rows pass on, for each filter.
     pub(super) fn observe(
         &mut self,
-        batch: &RecordBatch,
-        slots: &[u32],
-        retract: Option<&[bool]>,
-        fates: Option<&[Fate]>,
+        rows: &DistinctRows<'_>,
+        values: Vec<ArrayRef>,
+        filters: &[Option<&BooleanArray>],
         now: i64,
-    ) -> Result<Passing> {
-        let values = self.columns.iter().map(|column| Arc::clone(batch.column(*column))).collect();
+    ) -> Result<Vec<BooleanArray>> {
+        let DistinctRows { slots, retract, fates } = *rows;
         let members = self.intern(slots, values)?;
-        let filters: Vec<Option<&BooleanArray>> = self
-            .filters
-            .iter()
-            .map(|filter| filter.map(|column| batch.column(column).as_boolean()))
-            .collect();
         let width = filters.len();
         let mut passing = vec![vec![false; slots.len()]; width];
-        if let (false, 0, [None]) = (self.retracting, self.ttl, filters.as_slice()) {
+        if let (false, 0, [None]) = (self.retracting, self.ttl, filters) {
             for (passes, member) in passing[0].iter_mut().zip(&members) {
                 let count = &mut self.counts[*member as usize];
                 *passes = *count == 0;
@@ -164,7 +132,7 @@ impl DistinctValues {
         let mut members = vec![];
         self.members.intern(&keys, slots.len(), &mut members)?;
         let room = self.members.slots();
-        self.counts.resize(room * self.filters.len(), 0);
+        self.counts.resize(room * self.filters, 0);
         self.owners.resize(room, NONE);
         self.links.resize(room, [NONE; 2]);
         if self.ttl > 0 {
@@ -188,7 +156,7 @@ impl DistinctValues {
     fn expire(&mut self, member: u32, now: i64) {
         let member = member as usize;
         if self.ttl > 0 && self.written[member].saturating_add(self.ttl) <= now {
-            let width = self.filters.len();
+            let width = self.filters;
             self.counts[member * width..][..width].fill(0);
         }
     }
@@ -207,7 +175,7 @@ impl DistinctValues {
 
     /// Forgets the counts of a group, whose members are then absent.
     fn forget(&mut self, slot: u32, absent: &mut Vec<u32>) {
-        let width = self.filters.len();
+        let width = self.filters;
         let members = self.of_group(slot);
         for member in &members {
             self.counts[*member as usize * width..][..width].fill(0);
@@ -222,7 +190,7 @@ impl DistinctValues {
         }
         absent.sort_unstable();
         absent.dedup();
-        let width = self.filters.len();
+        let width = self.filters;
         absent.retain(|member| {
             self.owners[*member as usize] != NONE
                 && self.counts[*member as usize * width..][..width].iter().all(|count| *count == 0)
@@ -257,10 +225,10 @@ impl DistinctValues {
         self.release(members);
     }
 
-    /// The field of [`DistinctValues::snapshot`].
-    pub(super) fn state_field(&self, name: String) -> Field {
+    /// The field of [`KeyedValues::snapshot`].
+    pub(super) fn state_field(&self) -> Field {
         let member = Field::new("item", DataType::Struct(self.fields.clone()), false);
-        Field::new(name, DataType::List(Arc::new(member)), false)
+        Field::new("members", DataType::List(Arc::new(member)), false)
     }
 
     /// The members of each of these groups, as a list.
@@ -269,7 +237,7 @@ impl DistinctValues {
         let members = groups.concat();
         let mut columns = self.members.columns(&members)?;
         columns.remove(0);
-        let width = self.filters.len();
+        let width = self.filters;
         for number in 0..width {
             let counts = members.iter().map(|member| self.counts[*member as usize * width + number]);
             columns.push(Arc::new(Int64Array::from_iter_values(counts)));
@@ -294,18 +262,18 @@ impl DistinctValues {
         let first = list.offsets().first().map_or(0, |first| *first as usize);
         let members = list.values().slice(first, groups.len());
         let mut columns = members.as_struct_opt().ok_or_else(wrong)?.columns().to_vec();
-        let mut numbers = columns.split_off(self.columns.len()).into_iter().map(|column| {
+        let mut numbers = columns.split_off(self.width).into_iter().map(|column| {
             column.as_primitive_opt::<Int64Type>().map(|numbers| numbers.values().to_vec()).ok_or_else(wrong)
         });
-        let counts = numbers.by_ref().take(self.filters.len()).collect::<Result<_>>()?;
+        let counts = numbers.by_ref().take(self.filters).collect::<Result<_>>()?;
         let written = numbers.next().ok_or_else(wrong)??;
         Ok(Flat { groups, values: columns, counts, written })
     }
 
-    /// Takes back members saved by [`DistinctValues::snapshot`].
+    /// Takes back members saved by [`KeyedValues::snapshot`].
     pub(super) fn restore(&mut self, slots: &[u32], saved: &ArrayRef) -> Result<()> {
         let flat = self.flatten(slots, saved)?;
-        let width = self.filters.len();
+        let width = self.filters;
         let members = self.intern(&flat.groups, flat.values)?;
         for (row, member) in members.iter().enumerate() {
             for (number, counts) in flat.counts.iter().enumerate() {
@@ -321,7 +289,7 @@ impl DistinctValues {
     /// Adds the members of partial states, and tells what that means for the calls.
     pub(super) fn merge(&mut self, slots: &[u32], partial: &ArrayRef, now: i64) -> Result<MergedValues> {
         let flat = self.flatten(slots, partial)?;
-        let width = self.filters.len();
+        let width = self.filters;
         let rows = flat.groups.len();
         let mut passing = vec![(vec![false; rows], vec![false; rows]); width];
         let members = self.intern(&flat.groups, flat.values.clone())?;

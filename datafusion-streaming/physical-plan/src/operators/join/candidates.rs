@@ -1,0 +1,117 @@
+//! The rows of the other side that may match rows of a batch.
+
+use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::compute::take;
+use datafusion_common::Result;
+
+use super::Residual;
+use super::side::{JoinSide, NONE};
+use crate::changelog::ChangelogBatch;
+
+/// So many pairs at once are looked at.
+const MAX_PAIRS: usize = 4096;
+
+/// A batch that is being joined.
+#[derive(Clone, Copy)]
+pub(super) struct IncomingBatch<'a> {
+    /// The input that it is of.
+    pub port: usize,
+    pub changes: &'a ChangelogBatch,
+    /// The slot of each row's key.
+    pub slots: &'a [u32],
+    /// Processing time.
+    pub now: i64,
+}
+
+/// The matches of consecutive rows of a batch: at least one row, and as many as have not many more
+/// than [`MAX_PAIRS`] together.
+pub(super) struct Matches {
+    /// The first row.
+    first: usize,
+    /// For each row the end of its matches.
+    ends: Vec<usize>,
+    /// The matches of all rows, one row after the other: rows of the other side.
+    ids: Vec<u32>,
+}
+
+impl Matches {
+    /// The matches of the rows from `first` on among the rows of their keys for which `accept`, given
+    /// the row and that of the other side, is true.
+    pub(super) fn of(
+        first: usize,
+        incoming: &IncomingBatch<'_>,
+        other: &JoinSide,
+        residual: Option<&Residual>,
+        accept: impl Fn(usize, u32) -> bool,
+    ) -> Result<Self> {
+        let IncomingBatch { port, changes, slots, now } = *incoming;
+        let mut matches = Matches { first, ends: vec![], ids: vec![] };
+        for (row, slot) in slots.iter().enumerate().skip(first) {
+            if !matches.ends.is_empty() && matches.ids.len() >= MAX_PAIRS {
+                break;
+            }
+            if *slot != NONE {
+                other.for_each(*slot, now, |id| {
+                    if accept(row, id) {
+                        matches.ids.push(id);
+                    }
+                });
+            }
+            matches.ends.push(matches.ids.len());
+        }
+        match residual {
+            Some(residual) if !matches.ids.is_empty() => matches.filter(port, changes, other, residual),
+            _ => Ok(matches),
+        }
+    }
+
+    /// The rows with their matches.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &[u32])> {
+        let start = |place: usize| if place == 0 { 0 } else { self.ends[place - 1] };
+        (0..self.ends.len()).map(move |place| (self.first + place, &self.ids[start(place)..self.ends[place]]))
+    }
+
+    /// The row behind the last.
+    pub(super) fn end(&self) -> usize {
+        self.first + self.ends.len()
+    }
+
+    /// Keeps the pairs that fulfil the residual condition.
+    fn filter(
+        self,
+        port: usize,
+        changes: &ChangelogBatch,
+        other: &JoinSide,
+        residual: &Residual,
+    ) -> Result<Self> {
+        let mut rows = Vec::with_capacity(self.ids.len());
+        for (row, ids) in self.iter() {
+            rows.resize(rows.len() + ids.len(), row as u32);
+        }
+        let mut kept = Vec::with_capacity(self.ids.len());
+        for start in (0..self.ids.len()).step_by(MAX_PAIRS) {
+            let end = (start + MAX_PAIRS).min(self.ids.len());
+            let pairs = UInt32Array::from(rows[start..end].to_vec());
+            let other_columns = other.rows.columns(&self.ids[start..end])?;
+            let mask = residual.evaluate(end - start, |of, place| -> Result<ArrayRef> {
+                match of == port {
+                    true => Ok(take(changes.batch().column(place), &pairs, None)?),
+                    false => Ok(ArrayRef::clone(&other_columns[place])),
+                }
+            })?;
+            kept.extend((0..mask.len()).map(|pair| mask.is_valid(pair) && mask.value(pair)));
+        }
+        let mut matches = Matches { first: self.first, ends: vec![], ids: vec![] };
+        let mut pair = 0;
+        for end in &self.ends {
+            while pair < *end {
+                if kept[pair] {
+                    matches.ids.push(self.ids[pair]);
+                }
+                pair += 1;
+            }
+            matches.ends.push(matches.ids.len());
+        }
+        Ok(matches)
+    }
+}

@@ -1,0 +1,140 @@
+//! Pairs of rows to batches.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array,
+};
+use arrow::compute::take;
+use arrow::datatypes::SchemaRef;
+use datafusion_common::Result;
+
+use super::side::{JoinSide, NONE};
+use crate::changelog::{ChangelogBatch, RowKind};
+use crate::runtime::Output;
+use crate::state::RowArena;
+
+/// A column of a join's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputColumn {
+    /// A column of an input: its port and its place.
+    Input(usize, usize),
+    /// Whether the row has a match.
+    Mark,
+}
+
+/// So many rows are put out at once.
+const MAX_ROWS: usize = 4096;
+
+/// Rows to emit, as numbers: a row of the batch that is being joined, and a row that the other side
+/// keeps; [`NONE`] is a side that is padded with NULLs, or not in the output.
+pub(super) struct Emission<'a> {
+    port: usize,
+    changes: &'a ChangelogBatch,
+    columns: &'a [OutputColumn],
+    schema: &'a SchemaRef,
+    rows: Vec<u32>,
+    others: Vec<u32>,
+    kinds: Vec<RowKind>,
+    marks: Vec<bool>,
+}
+
+impl<'a> Emission<'a> {
+    /// For a batch of the input `port`.
+    pub(super) fn new(
+        port: usize,
+        changes: &'a ChangelogBatch,
+        columns: &'a [OutputColumn],
+        schema: &'a SchemaRef,
+    ) -> Self {
+        Emission {
+            port,
+            changes,
+            columns,
+            schema,
+            rows: vec![],
+            others: vec![],
+            kinds: vec![],
+            marks: vec![],
+        }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, row: u32, other: u32, kind: RowKind) {
+        self.rows.push(row);
+        self.others.push(other);
+        self.kinds.push(kind);
+    }
+
+    /// A row with its mark, of a mark join.
+    pub(super) fn push_marked(&mut self, row: u32, other: u32, kind: RowKind, mark: bool) {
+        self.push(row, other, kind);
+        self.marks.push(mark);
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.rows.len() >= MAX_ROWS
+    }
+
+    /// Emits what there is.
+    pub(super) fn flush(&mut self, other: &JoinSide, out: &mut Output) -> Result<()> {
+        let len = self.rows.len();
+        if len == 0 {
+            return Ok(());
+        }
+        let wants = |port: usize| {
+            self.columns.iter().any(|column| matches!(column, OutputColumn::Input(of, _) if *of == port))
+        };
+        let rows = (wants(self.port)).then(|| indices(&self.rows));
+        let others = match wants(1 - self.port) {
+            true => decode(&self.others, &other.rows)?,
+            false => vec![],
+        };
+        let column = |column: &OutputColumn| -> Result<ArrayRef> {
+            match (column, &rows) {
+                (OutputColumn::Mark, _) => Ok(Arc::new(BooleanArray::from(self.marks.clone()))),
+                (OutputColumn::Input(port, place), Some(rows)) if *port == self.port => {
+                    Ok(take(self.changes.batch().column(*place), rows, None)?)
+                }
+                (OutputColumn::Input(_, place), _) => Ok(Arc::clone(&others[*place])),
+            }
+        };
+        let columns = self.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(len));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(self.schema), columns, &options)?;
+        out.data(ChangelogBatch::try_new(batch, std::mem::take(&mut self.kinds).into())?);
+        self.rows.clear();
+        self.others.clear();
+        self.marks.clear();
+        Ok(())
+    }
+}
+
+/// Indices for `take`, NULL for [`NONE`].
+fn indices(rows: &[u32]) -> UInt32Array {
+    match rows.contains(&NONE) {
+        true => rows.iter().map(|row| (*row != NONE).then_some(*row)).collect(),
+        false => UInt32Array::from(rows.to_vec()),
+    }
+}
+
+/// The columns of rows of an arena, NULLs for [`NONE`].
+pub(super) fn decode(ids: &[u32], rows: &RowArena) -> Result<Vec<ArrayRef>> {
+    if !ids.contains(&NONE) {
+        return rows.columns(ids);
+    }
+    let known: Vec<u32> = ids.iter().copied().filter(|id| *id != NONE).collect();
+    let columns = rows.columns(&known)?;
+    if known.is_empty() {
+        return Ok(columns.iter().map(|column| new_null_array(column.data_type(), ids.len())).collect());
+    }
+    let mut next = 0;
+    let place = |id: &u32| {
+        (*id != NONE).then(|| {
+            next += 1;
+            next - 1
+        })
+    };
+    let places: UInt32Array = ids.iter().map(place).collect();
+    columns.iter().map(|column| Ok(take(column, &places, None)?)).collect()
+}

@@ -1,0 +1,369 @@
+//! The rows of one input of a join.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, UInt16Array, UInt32Array};
+use arrow::buffer::NullBuffer;
+use arrow::compute::filter;
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt32Type};
+use datafusion_common::{Result, internal_err};
+
+use crate::runtime::TableSnapshot;
+use crate::state::key_group::key_groups;
+use crate::state::{KeyInterner, RowArena, RowIndex, StateTable};
+
+/// No row, or no key.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The join keys of both inputs.
+pub(super) struct JoinKeys {
+    interner: KeyInterner,
+    /// Whether NULL equals NULL.
+    null_safe: bool,
+}
+
+impl JoinKeys {
+    pub(super) fn try_new(types: &[DataType], null_safe: bool) -> Result<Self> {
+        Ok(JoinKeys { interner: KeyInterner::try_new(types)?, null_safe })
+    }
+
+    /// The slot of each row's key; [`NONE`] for keys that are equal to none because of a NULL.
+    pub(super) fn slots_of(&mut self, keys: &[ArrayRef], rows: usize) -> Result<Vec<u32>> {
+        let nulls = keys.iter().fold(None, |nulls: Option<NullBuffer>, key| {
+            NullBuffer::union(nulls.as_ref(), key.logical_nulls().as_ref())
+        });
+        let mut slots = Vec::with_capacity(rows);
+        let nulls = nulls.filter(|nulls| !self.null_safe && nulls.null_count() > 0);
+        let Some(nulls) = nulls else {
+            self.interner.intern(keys, rows, &mut slots)?;
+            return Ok(slots);
+        };
+        let mask = nulls.inner().clone().into();
+        let valid = keys.iter().map(|key| Ok(filter(key, &mask)?)).collect::<Result<Vec<_>>>()?;
+        self.interner.intern(&valid, rows - nulls.null_count(), &mut slots)?;
+        let mut valid = slots.into_iter();
+        let slot = |is_valid: bool| if is_valid { valid.next().unwrap_or(NONE) } else { NONE };
+        Ok(nulls.iter().map(slot).collect())
+    }
+
+    pub(super) fn slots(&self) -> usize {
+        self.interner.slots()
+    }
+
+    /// Forgets keys of which no input has a row.
+    pub(super) fn release(&mut self, slots: &[u32]) {
+        self.interner.release(slots);
+    }
+}
+
+/// The keys are those of the rows, so there is nothing to save.
+impl StateTable for JoinKeys {
+    fn name(&self) -> &str {
+        "keys"
+    }
+
+    fn memory_size(&self) -> usize {
+        self.interner.memory_size()
+    }
+
+    fn snapshot(&self) -> Result<TableSnapshot> {
+        let rows = RecordBatch::new_empty(Arc::new(Schema::empty()));
+        Ok(TableSnapshot { name: self.name().to_string(), keyed: false, rows })
+    }
+
+    fn restore(&mut self, _rows: &RecordBatch) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What a side keeps of its rows besides their content.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SideOptions {
+    /// Rows may be retracted: they are found by their content, equal ones counted.
+    pub retracting: bool,
+    /// For each row it is counted how many rows of the other side match it.
+    pub matches: bool,
+    /// Rows are forgotten this many milliseconds after they were last written; 0: never.
+    pub ttl: i64,
+}
+
+/// The rows that an input has, in lists by join key, in the order in which they came.
+pub(super) struct JoinSide {
+    name: &'static str,
+    schema: SchemaRef,
+    keys: Vec<usize>,
+    options: SideOptions,
+    pub rows: RowArena,
+    index: RowIndex,
+    /// By key slot: the first row of its list.
+    heads: Vec<u32>,
+    /// By row: its neighbours. Lists are rings, so that the end is found from the head.
+    links: Vec<Link>,
+    /// By row, of a retracting side: how often it is there.
+    counts: Vec<u32>,
+    /// By row: how many rows of the other side match it.
+    matches: Vec<u32>,
+    /// By row, with a time to live: when it was last written.
+    written: Vec<i64>,
+    /// Rows that were restored and are in no list yet.
+    unlinked: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    next: u32,
+    previous: u32,
+    slot: u32,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Link { next: NONE, previous: NONE, slot: NONE }
+    }
+}
+
+impl JoinSide {
+    pub(super) fn try_new(
+        name: &'static str,
+        schema: SchemaRef,
+        keys: Vec<usize>,
+        options: SideOptions,
+    ) -> Result<Self> {
+        let types: Vec<_> = schema.fields().iter().map(|field| field.data_type().clone()).collect();
+        Ok(JoinSide {
+            name,
+            rows: RowArena::try_new(&types)?,
+            schema,
+            keys,
+            options,
+            index: RowIndex::default(),
+            heads: vec![],
+            links: vec![],
+            counts: vec![],
+            matches: vec![],
+            written: vec![],
+            unlinked: vec![],
+        })
+    }
+
+    /// The key columns of a batch of this side.
+    pub(super) fn key_columns(&self, columns: &[ArrayRef]) -> Vec<ArrayRef> {
+        self.keys.iter().map(|key| Arc::clone(&columns[*key])).collect()
+    }
+
+    /// Puts restored rows into the lists of their keys; returns their ids.
+    pub(super) fn link_restored(&mut self, keys: &mut JoinKeys) -> Result<Vec<u32>> {
+        let ids = std::mem::take(&mut self.unlinked);
+        if ids.is_empty() {
+            return Ok(ids);
+        }
+        let columns = self.rows.columns(&ids)?;
+        let slots = keys.slots_of(&self.key_columns(&columns), ids.len())?;
+        self.grow(keys.slots());
+        for (id, slot) in ids.iter().zip(slots) {
+            self.link(*id, slot);
+        }
+        Ok(ids)
+    }
+
+    /// Makes room for key slots.
+    pub(super) fn grow(&mut self, slots: usize) {
+        if self.heads.len() < slots {
+            self.heads.resize(slots, NONE);
+        }
+    }
+
+    pub(super) fn has_rows(&self, slot: u32) -> bool {
+        self.heads[slot as usize] != NONE
+    }
+
+    /// Calls `visit` with each row of a key.
+    #[inline]
+    pub(super) fn for_each(&self, slot: u32, now: i64, mut visit: impl FnMut(u32)) {
+        let head = self.heads[slot as usize];
+        let mut id = head;
+        while id != NONE {
+            if !self.is_expired(id, now) {
+                visit(id);
+            }
+            id = self.links[id as usize].next;
+            if id == head {
+                break;
+            }
+        }
+    }
+
+    fn is_expired(&self, id: u32, now: i64) -> bool {
+        self.options.ttl > 0 && self.written[id as usize].saturating_add(self.options.ttl) <= now
+    }
+
+    /// How often a row is there.
+    #[inline]
+    pub(super) fn copies(&self, id: u32) -> u32 {
+        if self.options.retracting { self.counts[id as usize] } else { 1 }
+    }
+
+    /// The number of rows of the other side that match a row.
+    #[inline]
+    pub(super) fn matches(&self, id: u32) -> u32 {
+        self.matches[id as usize]
+    }
+
+    #[inline]
+    pub(super) fn set_matches(&mut self, id: u32, matches: u32, now: i64) {
+        self.matches[id as usize] = matches;
+        if self.options.ttl > 0 {
+            self.written[id as usize] = now;
+        }
+    }
+
+    /// Adds a row that `matches` rows of the other side match; returns its id.
+    pub(super) fn add(&mut self, row: &[u8], slot: u32, matches: u32, now: i64) -> Result<u32> {
+        if self.options.retracting
+            && let Some(id) = self.index.find(row, &self.rows)
+        {
+            let expired = self.is_expired(id, now);
+            let count = &mut self.counts[id as usize];
+            *count = if expired { 1 } else { *count + 1 };
+            if self.options.matches {
+                self.matches[id as usize] = matches;
+            }
+            if self.options.ttl > 0 {
+                self.written[id as usize] = now;
+            }
+            return Ok(id);
+        }
+        let id = self.insert(row, 1, matches, now)?;
+        self.link(id, slot);
+        Ok(id)
+    }
+
+    fn insert(&mut self, row: &[u8], count: u32, matches: u32, now: i64) -> Result<u32> {
+        let id = self.rows.insert(row)?;
+        let ids = self.rows.ids();
+        if self.links.len() < ids {
+            self.links.resize(ids, Link::default());
+        }
+        if self.options.retracting {
+            self.counts.resize(ids, 0);
+            self.counts[id as usize] = count;
+            self.index.insert(id, &self.rows);
+        }
+        if self.options.matches {
+            self.matches.resize(ids, 0);
+            self.matches[id as usize] = matches;
+        }
+        if self.options.ttl > 0 {
+            self.written.resize(ids, 0);
+            self.written[id as usize] = now;
+        }
+        Ok(id)
+    }
+
+    fn link(&mut self, id: u32, slot: u32) {
+        let head = self.heads[slot as usize];
+        let (next, previous) = match head {
+            NONE => {
+                self.heads[slot as usize] = id;
+                (id, id)
+            }
+            head => (head, self.links[head as usize].previous),
+        };
+        self.links[id as usize] = Link { next, previous, slot };
+        self.links[previous as usize].next = id;
+        self.links[next as usize].previous = id;
+    }
+
+    /// Takes back a row; returns whether it was there.
+    pub(super) fn retract(&mut self, row: &[u8], now: i64) -> bool {
+        let Some(id) = self.index.find(row, &self.rows) else { return false };
+        let expired = self.is_expired(id, now);
+        let count = &mut self.counts[id as usize];
+        if *count > 1 && !expired {
+            *count -= 1;
+            if self.options.ttl > 0 {
+                self.written[id as usize] = now;
+            }
+        } else {
+            self.remove(id);
+        }
+        !expired
+    }
+
+    /// Drops a row; returns the slot of its key.
+    pub(super) fn remove(&mut self, id: u32) -> u32 {
+        let Link { next, previous, slot } = self.links[id as usize];
+        self.links[previous as usize].next = next;
+        self.links[next as usize].previous = previous;
+        if self.heads[slot as usize] == id {
+            self.heads[slot as usize] = if next == id { NONE } else { next };
+        }
+        if self.options.retracting {
+            self.index.remove(id, &self.rows);
+        }
+        self.rows.remove(id);
+        slot
+    }
+
+    /// Drops the rows whose time to live is over; adds the slots of their keys to `slots`.
+    pub(super) fn sweep(&mut self, now: i64, slots: &mut Vec<u32>) {
+        for id in self.rows.live() {
+            if self.is_expired(id, now) {
+                slots.push(self.remove(id));
+            }
+        }
+    }
+}
+
+impl StateTable for JoinSide {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn memory_size(&self) -> usize {
+        let words = self.heads.capacity() + self.counts.capacity() + self.matches.capacity();
+        self.rows.memory_size()
+            + self.index.memory_size()
+            + words * size_of::<u32>()
+            + self.links.capacity() * size_of::<Link>()
+            + self.written.capacity() * size_of::<i64>()
+    }
+
+    fn snapshot(&self) -> Result<TableSnapshot> {
+        let live = self.rows.live();
+        let columns = self.rows.columns(&live)?;
+        let groups = key_groups(&self.key_columns(&columns), live.len())?;
+        let mut fields = vec![Arc::new(Field::new("key_group", DataType::UInt16, false))];
+        let mut saved: Vec<ArrayRef> = vec![Arc::new(UInt16Array::from(groups))];
+        let word = |column: &[u32], default: u32| -> ArrayRef {
+            let value = |id: &u32| column.get(*id as usize).copied().unwrap_or(default);
+            Arc::new(UInt32Array::from_iter_values(live.iter().map(value)))
+        };
+        for (name, column) in [("$count", word(&self.counts, 1)), ("$matches", word(&self.matches, 0))] {
+            fields.push(Arc::new(Field::new(name, DataType::UInt32, false)));
+            saved.push(column);
+        }
+        let written = |id: &u32| self.written.get(*id as usize).copied().unwrap_or(0);
+        fields.push(Arc::new(Field::new("$written", DataType::Int64, false)));
+        saved.push(Arc::new(Int64Array::from_iter_values(live.iter().map(written))));
+        fields.extend(self.schema.fields().iter().cloned());
+        saved.extend(columns);
+        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), saved)?;
+        Ok(TableSnapshot { name: self.name().to_string(), keyed: true, rows })
+    }
+
+    fn restore(&mut self, rows: &RecordBatch) -> Result<()> {
+        let [counts, matches, written, columns @ ..] = rows.columns() else {
+            return internal_err!("the snapshot of a join side lacks its counts");
+        };
+        let counts = counts.as_primitive::<UInt32Type>().values();
+        let matches = matches.as_primitive::<UInt32Type>().values();
+        let written = written.as_primitive::<Int64Type>().values();
+        let encoded = self.rows.encode(columns)?;
+        for row in 0..rows.num_rows() {
+            let id = self.insert(encoded.get(row), counts[row], matches[row], written[row])?;
+            self.unlinked.push(id);
+        }
+        Ok(())
+    }
+}

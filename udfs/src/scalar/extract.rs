@@ -19,12 +19,7 @@ use crate::datetime::{Date, MILLIS_PER_DAY};
 pub(super) fn extracts() -> Vec<ScalarUDF> {
     let short = |name, evaluate| Plain::new(name, "<DATETIME>", one_time, evaluate).stable().udf();
     vec![
-        Plain::new("date_part", "EXTRACT(<SYMBOL> FROM <DATETIME>)", unit_and_time, |args| {
-            let unit = constant_text(args, 0).flatten().unwrap_or_default().to_ascii_uppercase();
-            extract(args, 1, &unit)
-        })
-        .stable()
-        .udf(),
+        extract_udf(),
         short("year", |args| extract(args, 0, "YEAR")),
         short("quarter", |args| extract(args, 0, "QUARTER")),
         short("month", |args| extract(args, 0, "MONTH")),
@@ -36,6 +31,16 @@ pub(super) fn extracts() -> Vec<ScalarUDF> {
         short("minute", |args| extract(args, 0, "MINUTE")),
         short("second", |args| extract(args, 0, "SECOND")),
     ]
+}
+
+/// `EXTRACT(unit FROM time)` alone, which the SQL planner looks up elsewhere.
+pub fn extract_udf() -> ScalarUDF {
+    Plain::new("date_part", "EXTRACT(<SYMBOL> FROM <DATETIME>)", unit_and_time, |args| {
+        let unit = constant_text(args, 0).flatten().unwrap_or_default().to_ascii_uppercase();
+        extract(args, 1, &unit)
+    })
+    .stable()
+    .udf()
 }
 
 fn is_time(data_type: &DataType) -> bool {

@@ -19,6 +19,7 @@ mod json;
 mod json_string;
 mod locate;
 mod modulo;
+mod pad;
 mod plain;
 mod predicates;
 mod regular_expressions;
@@ -32,6 +33,7 @@ mod to_timestamp_ltz;
 mod truncate;
 mod type_of;
 mod unhex;
+mod unix_timestamp;
 
 use std::sync::Arc;
 
@@ -40,6 +42,7 @@ use datafusion_expr::ScalarUDF;
 pub use cast::FlinkCast;
 pub use date_format::DateFormat;
 pub use decimal_arithmetic::{DecimalArithmetic, DecimalOperator};
+pub use extract::extract_udf;
 pub use floor_ceil::{FloorCeil, Rounding};
 pub use json::JsonPathFunction;
 pub use json_string::JsonString;
@@ -70,11 +73,14 @@ pub fn flink_scalars() -> Vec<Arc<ScalarUDF>> {
         predicates::is_alpha(),
         predicates::is_decimal(),
         predicates::is_digit(),
+        pad::lpad(),
+        pad::rpad(),
         sign::sign(),
         timestamp_add::timestamp_add(),
         timestamp_difference::timestamp_difference(),
         to_timestamp_ltz::to_timestamp_ltz(),
         unhex::unhex(),
+        unix_timestamp::unix_timestamp(),
     ];
     functions.extend(extract::extracts());
     functions.extend(json::json_functions());

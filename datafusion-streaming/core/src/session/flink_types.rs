@@ -13,7 +13,9 @@ use datafusion::logical_expr::{
     BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, TryCast,
 };
 use datafusion::optimizer::AnalyzerRule;
-use datafusion_streaming_udfs::scalar::{DecimalArithmetic, DecimalOperator, FlinkCast, JsonString, Modulo};
+use datafusion_streaming_udfs::scalar::{
+    DecimalArithmetic, DecimalOperator, FlinkCast, JsonString, Modulo, extract_udf,
+};
 use datafusion_streaming_udfs::types::type_name;
 
 /// Plans operators and casts whose Flink meaning is not DataFusion's as calls of Flink's functions, and casts
@@ -82,6 +84,10 @@ fn expr_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::ScalarFunction(function) if matches!(function.func.name(), "json_object" | "json_array") => {
             json_constructor(function, schema)
+        }
+        Expr::ScalarFunction(mut function) if function.func.name() == "date_part" => {
+            function.func = Arc::new(extract_udf());
+            Ok(Transformed::yes(Expr::ScalarFunction(function)))
         }
         Expr::ScalarFunction(function) => Ok(function_types(function, schema)),
         other => Ok(Transformed::no(other)),

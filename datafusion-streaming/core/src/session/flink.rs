@@ -14,6 +14,7 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableType};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use datafusion_streaming_physical_plan::config::StreamingOptions;
 use datafusion_streaming_physical_plan::runtime::StreamEnvironment;
 use datafusion_streaming_physical_plan::time::{current_watermark_udf, proctime_udf};
 use datafusion_streaming_udfs::aggregate::flink_aggregates;
@@ -134,6 +135,9 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     parser.parse_float_as_decimal = true;
     parser.default_null_ordering = "nulls_min".to_string();
     parser.map_string_types_to_utf8view = false;
+    // where functions look for the session's zone
+    let zone = StreamingOptions::of(state.config_options()).local_time_zone;
+    state.config_mut().options_mut().execution.time_zone = Some(zone);
     let optimizer = &mut state.config_mut().options_mut().optimizer;
     optimizer.enable_physical_uncorrelated_scalar_subquery = false;
     optimizer.enable_round_robin_repartition = false;

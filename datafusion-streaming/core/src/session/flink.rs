@@ -15,12 +15,14 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableType};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use datafusion_streaming_physical_plan::config::StreamingOptions;
 use datafusion_streaming_physical_plan::runtime::StreamEnvironment;
 use datafusion_streaming_physical_plan::time::{current_watermark_udf, proctime_udf};
 use datafusion_streaming_udfs::aggregate::flink_aggregates;
 
 use super::explain::explain;
 use super::filters::plan_checked;
+use super::flink_types::FlinkTypes;
 use super::options;
 use super::rank_functions::bigint_rank;
 use super::script::FlinkScript;
@@ -122,6 +124,11 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
         .with_type_planner(Arc::new(FlinkTypePlanner))
         .with_analyzer_rule(Arc::new(KeepGlobalAggregates));
     builder.expr_planners().get_or_insert_default().insert(0, Arc::new(ElementsOfAggregates));
+    if let Some(analyzer) = builder.analyzer() {
+        let rules = &mut analyzer.rules;
+        let coercion = rules.iter().position(|rule| rule.name() == "type_coercion").unwrap_or(rules.len());
+        rules.insert(coercion, Arc::new(FlinkTypes));
+    }
     if let Some(optimizer) = builder.optimizer() {
         // it makes two aggregations of one, whose changelog is another
         optimizer.rules.retain(|rule| rule.name() != "single_distinct_aggregation_to_group_by");
@@ -132,6 +139,9 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     parser.parse_float_as_decimal = true;
     parser.default_null_ordering = "nulls_min".to_string();
     parser.map_string_types_to_utf8view = false;
+    // where functions look for the session's zone
+    let zone = StreamingOptions::of(state.config_options()).local_time_zone;
+    state.config_mut().options_mut().execution.time_zone = Some(zone);
     let optimizer = &mut state.config_mut().options_mut().optimizer;
     optimizer.enable_physical_uncorrelated_scalar_subquery = false;
     optimizer.enable_round_robin_repartition = false;

@@ -193,7 +193,7 @@ fn texts(from: &ArrayRef, casting: &Casting<'_>) -> Result<StringArray> {
         _ => {
             let options = FormatOptions::default();
             let formatter = ArrayFormatter::try_new(from, &options)?;
-            rows(from, |row, text| Ok(write!(text, "{}", formatter.value(row)).map_err(arrow_error)?))
+            rows(from, |row, text| write!(text, "{}", formatter.value(row)).map_err(arrow_error))
         }
     }
 }

@@ -167,7 +167,7 @@ async fn answered(query: &str, tables: &[Changing; 2]) -> Result<Vec<String>> {
 
 #[tokio::test]
 async fn changelogs_of_joins_fold_to_the_join_of_the_tables() -> Result<()> {
-    for seed in 1..=4 {
+    for seed in 1..=2 {
         let (tables, batches) = script(seed)?;
         for query in QUERIES {
             let expected = count(answered(query, &tables).await?);

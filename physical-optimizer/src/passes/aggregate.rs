@@ -230,6 +230,9 @@ fn check_call(call: &AggregateFunctionExpr, input: &Schema) -> Result<()> {
     if call.fun().name() == "count" && args.len() > 1 {
         return plan_err!("{}: COUNT takes one column", call.name());
     }
+    if call.fun().name() == "listagg" && args.get(1).is_some_and(|separator| !separator.is::<Literal>()) {
+        return plan_err!("{}: the separator of LISTAGG must be a literal", call.name());
+    }
     let nested = args
         .iter()
         .map(|arg| arg.data_type(input))

@@ -160,11 +160,13 @@ trait Membership: Send + Sync + Debug {
 struct Slot<K, T> {
     members: SlotMembers<K, T>,
     null: Option<T>,
+    /// The bytes of `members` on the heap, as they have been counted.
+    heap: usize,
 }
 
 impl<K, T> Default for Slot<K, T> {
     fn default() -> Self {
-        Self { members: SlotMembers::default(), null: None }
+        Self { members: SlotMembers::default(), null: None, heap: 0 }
     }
 }
 
@@ -177,6 +179,33 @@ struct Slots<M: Members, T> {
     slots: Vec<Slot<M::Key, T>>,
     /// Bytes that members own.
     owned: usize,
+}
+
+/// The values of a batch, ready for access by row.
+struct Values<M: Members> {
+    batch: M::Batch,
+    nulls: Option<NullBuffer>,
+}
+
+impl<M: Members> Values<M> {
+    #[inline(always)]
+    fn get(&self, row: usize) -> Option<M::Borrowed<'_>> {
+        let valid = self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+        valid.then(|| M::get(&self.batch, row))
+    }
+}
+
+impl DistinctRows<'_> {
+    /// Whether the group of a row ends with it.
+    #[inline(always)]
+    fn ends(&self, row: usize) -> bool {
+        self.fates.is_some_and(|fates| fates[row] == Fate::Last)
+    }
+
+    #[inline(always)]
+    fn delta(&self, row: usize) -> i64 {
+        if self.retract.is_some_and(|retract| retract[row]) { -1 } else { 1 }
+    }
 }
 
 /// Which rows pass a filter.
@@ -235,7 +264,6 @@ impl<M: Members, T: Tally> Slots<M, T> {
             return result;
         };
         let hasher = &self.hasher;
-        let heap = slot.members.heap_size();
         let (result, kept) = slot.members.update(
             probe,
             || hasher.hash_one(probe),
@@ -243,14 +271,52 @@ impl<M: Members, T: Tally> Slots<M, T> {
             || (M::key(probe), T::new(filters)),
             change,
         );
-        let member = M::owned(probe) + T::heap_size(filters);
-        self.owned = self.owned.wrapping_add(slot.members.heap_size()).wrapping_sub(heap);
-        match kept {
-            Kept::New => self.owned += member,
-            Kept::Forgotten => self.owned -= member,
-            Kept::Same => {}
+        if kept != Kept::Same {
+            let member = M::owned(probe) + T::heap_size(filters);
+            self.owned = if kept == Kept::New { self.owned + member } else { self.owned - member };
+            self.owned = self.owned + slot.members.heap_size() - slot.heap;
+            slot.heap = slot.members.heap_size();
         }
         result
+    }
+
+    /// [`Membership::apply`] for a single filter.
+    fn count_one(&mut self, rows: &DistinctRows<'_>, batch: &Values<M>, passing: &Passing) -> Mask {
+        let mut mask = Mask::new(rows.slots.len());
+        for (row, &slot) in rows.slots.iter().enumerate() {
+            if rows.ends(row) {
+                self.clear_slot(slot as usize);
+            } else if passing.passes(row) {
+                let value = batch.get(row);
+                let probe = value.as_ref().map(|value| value.borrow());
+                let delta = rows.delta(row);
+                let change = self.update(slot as usize, probe, |tally, fresh| tally.count(0, delta, fresh));
+                mask.set(row, change.changed());
+            }
+        }
+        mask
+    }
+
+    /// [`Membership::apply`] for any number of filters.
+    fn count_all(&mut self, rows: &DistinctRows<'_>, batch: &Values<M>, passing: &[Passing]) -> Vec<Mask> {
+        let mut masks: Vec<_> = passing.iter().map(|_| Mask::new(rows.slots.len())).collect();
+        for (row, &slot) in rows.slots.iter().enumerate() {
+            if rows.ends(row) {
+                self.clear_slot(slot as usize);
+            } else if passing.iter().any(|filter| filter.passes(row)) {
+                let value = batch.get(row);
+                let probe = value.as_ref().map(|value| value.borrow());
+                let delta = rows.delta(row);
+                self.update(slot as usize, probe, |tally, fresh| {
+                    for (filter, (passing, mask)) in passing.iter().zip(&mut masks).enumerate() {
+                        if passing.passes(row) {
+                            mask.set(row, tally.count(filter, delta, fresh).changed());
+                        }
+                    }
+                });
+            }
+        }
+        masks
     }
 
     /// The fields of a member in snapshots.
@@ -265,7 +331,7 @@ impl<M: Members, T: Tally> Slots<M, T> {
         let slot = std::mem::take(&mut self.slots[slot]);
         let tally = T::heap_size(self.filters);
         let members: usize = slot.members.iter().map(|(key, _)| M::owned(key.borrow()) + tally).sum();
-        self.owned -= slot.members.heap_size() + members;
+        self.owned -= slot.heap + members;
     }
 }
 
@@ -295,31 +361,12 @@ impl<M: Members, T: Tally> Membership for Slots<M, T> {
         {
             return internal_err!("the columns or filters of DISTINCT are not those of its {len} rows");
         }
-        let batch = self.members.batch(values)?;
-        let nulls: Option<NullBuffer> = values.logical_nulls();
+        let batch = Values::<M> { batch: self.members.batch(values)?, nulls: values.logical_nulls() };
         let passing: Vec<_> = filters.iter().map(|filter| Passing::new(*filter)).collect();
-        let mut masks: Vec<_> = filters.iter().map(|_| Mask::new(len)).collect();
-        for (row, &slot) in rows.slots.iter().enumerate() {
-            let slot = slot as usize;
-            if rows.fates.is_some_and(|fates| fates[row] == Fate::Last) {
-                self.clear_slot(slot);
-                continue;
-            }
-            if !passing.iter().any(|filter| filter.passes(row)) {
-                continue;
-            }
-            let valid = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
-            let value = valid.then(|| M::get(&batch, row));
-            let probe = value.as_ref().map(|value| value.borrow());
-            let delta = if rows.retract.is_some_and(|retract| retract[row]) { -1 } else { 1 };
-            self.update(slot, probe, |tally, fresh| {
-                for (filter, (passing, mask)) in passing.iter().zip(&mut masks).enumerate() {
-                    if passing.passes(row) {
-                        mask.set(row, tally.count(filter, delta, fresh).changed());
-                    }
-                }
-            });
-        }
+        let masks = match &*passing {
+            [passing] => vec![self.count_one(rows, &batch, passing)],
+            passing => self.count_all(rows, &batch, passing),
+        };
         Ok(masks.into_iter().map(|mask| mask.finish(len)).collect())
     }
 

@@ -163,7 +163,7 @@ pub(super) enum Kept {
     New,
     /// The value is in it no longer.
     Forgotten,
-    /// As before.
+    /// As before, and so is the memory.
     Same,
 }
 

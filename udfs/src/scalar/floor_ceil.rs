@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int32Array, Int64Array};
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
+use arrow::datatypes::{DataType, Field, FieldRef, Int32Type, Int64Type, TimeUnit};
 use datafusion_common::{Result, exec_datafusion_err, exec_err, plan_datafusion_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
@@ -12,7 +12,7 @@ use datafusion_expr::{
 
 use super::arguments::{any_nullable, array, constant_text, is_text, result_of, wrong_arguments};
 use super::instants::Instants;
-use crate::datetime::{TimeUnitRange, ceil, ceil_date, floor, floor_date};
+use crate::datetime::{MILLIS_PER_DAY, TimeUnitRange, ceil, ceil_date, floor, floor_date};
 
 /// To which side a time is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,30 +62,34 @@ impl FloorCeil {
             i32::try_from(rounded)
                 .map_err(|_| exec_datafusion_err!("{} of a date is out of range", self.sql_name()))
         };
-        let days: Int32Array =
-            arrow::array::cast::as_primitive_array::<arrow::datatypes::Int32Type>(&days).try_unary(round)?;
+        let days: Int32Array = days.as_primitive::<Int32Type>().try_unary(round)?;
         Ok(cast(&(Arc::new(days) as ArrayRef), array.data_type())?)
     }
 
-    /// TIME stays for units of a day and more, as it does in Flink.
+    /// As Flink does, this takes the milliseconds of a TIME for days when it rounds to units longer than a
+    /// day; DAY leaves a TIME as it is.
     fn times(&self, unit: TimeUnitRange, array: &ArrayRef) -> Result<ArrayRef> {
-        let Some(length) = unit.millis().filter(|_| unit < TimeUnitRange::Day) else {
+        if unit == TimeUnitRange::Day {
             return Ok(Arc::clone(array));
-        };
+        }
         let nanos = cast(array, &DataType::Time64(TimeUnit::Nanosecond))?;
         let nanos = cast(&nanos, &DataType::Int64)?;
-        let length = length * 1_000_000;
-        let round = |nanos: i64| match self.rounding {
-            Rounding::Floor => Ok(nanos / length * length),
-            Rounding::Ceil => match (nanos + length - 1) / length * length {
-                crate::datetime::NANOS_PER_DAY.. => {
-                    exec_err!("CEIL of a TIME reaches 24:00, which is out of range")
+        let round = |nanos: i64| {
+            let millis = nanos / 1_000_000;
+            let rounded = match (unit.millis(), self.rounding) {
+                (Some(length), Rounding::Floor) => nanos / (length * 1_000_000) * length,
+                (Some(length), Rounding::Ceil) => {
+                    (nanos as u64).div_ceil(length as u64 * 1_000_000) as i64 * length
                 }
-                rounded => Ok(rounded),
-            },
+                (None, Rounding::Floor) => floor_date(unit, millis),
+                (None, Rounding::Ceil) => ceil_date(unit, millis),
+            };
+            if (0..MILLIS_PER_DAY).contains(&rounded) {
+                return Ok(rounded * 1_000_000);
+            }
+            exec_err!("{} of a TIME is out of the range of a day", self.sql_name())
         };
-        let nanos: Int64Array =
-            arrow::array::cast::as_primitive_array::<arrow::datatypes::Int64Type>(&nanos).try_unary(round)?;
+        let nanos: Int64Array = nanos.as_primitive::<Int64Type>().try_unary(round)?;
         let nanos = cast(&(Arc::new(nanos) as ArrayRef), &DataType::Time64(TimeUnit::Nanosecond))?;
         Ok(cast(&nanos, array.data_type())?)
     }

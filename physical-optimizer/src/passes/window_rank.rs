@@ -121,8 +121,11 @@ fn place_of(rank: usize, projection: Option<&ProjectionExec>) -> Option<usize> {
     places.next().is_none().then_some(place)
 }
 
+/// A window function and the plan whose rows it reads.
+type FunctionAndInput<'a> = (&'a Arc<dyn WindowExpr>, &'a Arc<dyn ExecutionPlan>);
+
 /// The only window function of a plan, and that plan's input.
-fn ranking(plan: &Arc<dyn ExecutionPlan>) -> Option<(&Arc<dyn WindowExpr>, &Arc<dyn ExecutionPlan>)> {
+fn ranking(plan: &Arc<dyn ExecutionPlan>) -> Option<FunctionAndInput<'_>> {
     let (functions, input) = if let Some(windows) = plan.downcast_ref::<BoundedWindowAggExec>() {
         (windows.window_expr(), windows.input())
     } else {

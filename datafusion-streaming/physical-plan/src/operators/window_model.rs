@@ -224,6 +224,8 @@ fn windows_of(assigner: WindowAssigner, time: i64) -> Vec<(i64, i64)> {
     }
 }
 
+/// A window and a key, and their rows.
+type Group = (((i64, i64), i64), Vec<(RowKind, i64)>);
 type Groups = BTreeMap<((i64, i64), i64), Vec<(RowKind, i64)>>;
 
 fn expected(assigner: WindowAssigner, rows: &[Row], delay: i64) -> Vec<Line> {
@@ -243,7 +245,7 @@ fn expected(assigner: WindowAssigner, rows: &[Row], delay: i64) -> Vec<Line> {
         }
         watermark = watermark.max(time - delay);
     }
-    let line = |(((start, end), key), values): (((i64, i64), i64), Vec<(RowKind, i64)>)| {
+    let line = |(((start, end), key), values): Group| {
         let mut left: Vec<i64> = vec![];
         let mut taken: Vec<i64> = vec![];
         for (kind, value) in values {
@@ -338,12 +340,15 @@ fn random_changelogs_are_aggregated_as_by_hand() -> Result<()> {
     Ok(())
 }
 
+/// A chain over one of two kinds of windows.
+type TumbleOrHop = fn(WindowAssigner, WindowAssigner, ChangelogMode) -> Result<Vec<Driver>>;
+
 #[test]
 fn closed_windows_leave_no_state() -> Result<()> {
     let hop = WindowAssigner::Hop { slide: 100, size: 300, offset: 0 };
     let tumble = WindowAssigner::Tumble { size: 100, offset: 0 };
     let insert_only = ChangelogMode::INSERT_ONLY;
-    let chains: [fn(WindowAssigner, WindowAssigner, ChangelogMode) -> Result<Vec<Driver>>; 3] = [
+    let chains: [TumbleOrHop; 3] = [
         |tumble, _, mode| attached(tumble, mode),
         |_, hop, mode| sliced(hop, mode),
         |_, _, mode| sessions(50, mode),

@@ -25,6 +25,9 @@ pub struct CalcNode {
     schema: SchemaRef,
 }
 
+/// The filter and the projection of a [`CalcNode`].
+pub type CalcParts<'a> = (Option<&'a Arc<dyn PhysicalExpr>>, Option<&'a [Arc<dyn PhysicalExpr>]>);
+
 impl CalcNode {
     /// A filter; `schema` is that of the input.
     pub fn filter(filter: Arc<dyn PhysicalExpr>, schema: SchemaRef) -> Self {
@@ -80,7 +83,7 @@ impl CalcNode {
     }
 
     /// The filter and the projection, where there are such.
-    pub fn parts(&self) -> (Option<&Arc<dyn PhysicalExpr>>, Option<&[Arc<dyn PhysicalExpr>]>) {
+    pub fn parts(&self) -> CalcParts<'_> {
         (self.filter.as_ref(), self.projection.as_deref())
     }
 

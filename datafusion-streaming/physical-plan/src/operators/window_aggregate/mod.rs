@@ -56,6 +56,10 @@ impl WindowAggregateNode {
     /// Groups rows of `input`, whose windows are `window`, by the columns `group`. The output, of
     /// `schema`, is those columns and then the results of `calls`. `mode` is the input's, `zone` the
     /// session's.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a window aggregation is made of, each of another kind"
+    )]
     pub fn new(
         group: Vec<GroupColumn>,
         window: &WindowProperties,

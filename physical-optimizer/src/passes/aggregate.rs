@@ -62,7 +62,7 @@ pub(super) fn plan_aggregate(
     };
     let mode = stream.traits().mode;
     let mut by_window = window_group(&group, stream);
-    let lateness = if by_window.is_some() { allowed_lateness(&input, context)? } else { 0 };
+    let lateness = if by_window.is_some() { allowed_lateness(&input, &calls, context)? } else { 0 };
     if let Some((by, window, _)) = &mut by_window
         && window.assigner.is_session()
     {
@@ -229,6 +229,9 @@ fn check_call(call: &AggregateFunctionExpr, input: &Schema) -> Result<()> {
     let args = call.expressions();
     if call.fun().name() == "count" && args.len() > 1 {
         return plan_err!("{}: COUNT takes one column", call.name());
+    }
+    if call.fun().name() == "listagg" && args.get(1).is_some_and(|separator| !separator.is::<Literal>()) {
+        return plan_err!("{}: the separator of LISTAGG must be a literal", call.name());
     }
     let nested = args
         .iter()

@@ -215,7 +215,7 @@ fn plan_window_function(
             let [value, rest @ ..] = udf.args() else {
                 return plan_err!("LAG needs a value");
             };
-            let offset = match rest.first().map(|offset| constant(offset)) {
+            let offset = match rest.first().map(constant) {
                 None => 1,
                 Some(offset) => match offset?.cast_to(&DataType::Int64)? {
                     ScalarValue::Int64(Some(offset)) if offset >= 0 => offset as usize,

@@ -50,9 +50,10 @@ pub(super) fn plan_rank(
 }
 
 /// The window functions of a plan, and its input.
-pub(super) fn window_functions(
-    plan: &Arc<dyn ExecutionPlan>,
-) -> Option<(&[Arc<dyn WindowExpr>], &Arc<dyn ExecutionPlan>)> {
+pub(super) type WindowFunctions<'a> = (&'a [Arc<dyn WindowExpr>], &'a Arc<dyn ExecutionPlan>);
+
+/// The window functions of a plan, and its input; `None` for any other plan.
+pub(super) fn window_functions(plan: &Arc<dyn ExecutionPlan>) -> Option<WindowFunctions<'_>> {
     if let Some(windows) = plan.downcast_ref::<BoundedWindowAggExec>() {
         return Some((windows.window_expr(), windows.input()));
     }
@@ -235,13 +236,12 @@ pub(super) fn substituted(
     expression.transform_up(replace).data()
 }
 
+/// What else a predicate says.
+type Conjuncts = Vec<Arc<dyn PhysicalExpr>>;
+
 /// The ranks that a predicate lets through and what else it says; `None` where it does not speak of the
 /// rank, or says of it what is no range.
-#[expect(clippy::type_complexity, reason = "a range and the conjuncts that are left")]
-fn rank_range(
-    predicate: &Arc<dyn PhysicalExpr>,
-    rank: usize,
-) -> Result<Option<(RankRange, Vec<Arc<dyn PhysicalExpr>>)>> {
+fn rank_range(predicate: &Arc<dyn PhysicalExpr>, rank: usize) -> Result<Option<(RankRange, Conjuncts)>> {
     let (mut start, mut end, mut column, mut rest) = (1, None::<i128>, None, vec![]);
     let mut has_bound = false;
     for conjunct in split_conjunction(predicate) {
@@ -316,7 +316,7 @@ fn comparison(conjunct: &Arc<dyn PhysicalExpr>, rank: usize) -> Option<(Operator
             (value % unit == 0).then_some(value / unit)
         }
         value => match value.cast_to(&arrow::datatypes::DataType::Int64).ok()? {
-            ScalarValue::Int64(value) if !matches!(value, None) => value.map(i128::from),
+            ScalarValue::Int64(value) => value.map(i128::from),
             _ => None,
         },
     };

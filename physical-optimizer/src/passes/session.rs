@@ -6,6 +6,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_streaming_physical_plan::operators::aggregate::AggregateCall;
+use datafusion_streaming_physical_plan::operators::expand::ExpandNode;
 use datafusion_streaming_physical_plan::operators::session::{SessionAggregateNode, SessionTvfNode};
 use datafusion_streaming_physical_plan::operators::window_aggregate::GroupColumn;
 use datafusion_streaming_physical_plan::runtime::{StreamExec, TimeAttributeKind};
@@ -34,6 +35,11 @@ pub(super) fn plan_session_aggregate(
     schema: &SchemaRef,
     context: &PlanContext,
 ) -> Result<BySession> {
+    let node = input.downcast_ref::<StreamExec>().map(StreamExec::node);
+    if node.is_some_and(|node| node.downcast_ref::<ExpandNode>().is_some()) {
+        // the number of the grouping set is a key, too
+        return Ok(BySession::Ordinary);
+    }
     let Some(below) = without_windows(input)? else { return Ok(BySession::Attached) };
     let WindowFunction::Session(sessions) = &below.function else { return Ok(BySession::Attached) };
     let Some(group) = below.group(group) else { return Ok(BySession::Ordinary) };

@@ -15,9 +15,6 @@ use datafusion_streaming_physical_plan::time::WindowAssigner;
 use super::PlanContext;
 use super::window_columns::{WindowFunction, without_windows};
 
-/// Functions whose states of slices merge to that of the window, whatever the order of rows.
-const MERGED: [&str; 6] = ["count", "sum", "sum0", "avg", "min", "max"];
-
 /// Plans an aggregation of `input` by the window's columns and keys in `group` on slices, where a HOP
 /// or CUMULATE is just below. `None`: the windows must be assigned to rows.
 pub(super) fn plan_slices(
@@ -27,9 +24,6 @@ pub(super) fn plan_slices(
     schema: &SchemaRef,
     context: &PlanContext,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    if !calls.iter().all(|call| MERGED.contains(&call.function.name())) {
-        return Ok(None);
-    }
     let Some(below) = without_windows(input)? else { return Ok(None) };
     let WindowFunction::Fixed(windows) = &below.function else { return Ok(None) };
     let overlaps = match windows.assigner() {

@@ -1,5 +1,6 @@
 //! Logical planning: table functions in FROM, and the nodes that they become.
 
+mod elements;
 mod extension;
 mod from_changelog;
 mod global_aggregate;
@@ -18,6 +19,7 @@ mod window_tvf;
 pub(crate) use group_windows::{group_window_functions, plan_group_windows};
 pub(crate) use null_aware::CorrelatedNotIn;
 
+pub use elements::ElementsOfAggregates;
 pub use extension::StreamingExtensionPlanner;
 pub use from_changelog::FromChangelog;
 pub use global_aggregate::{GlobalAggregate, KeepGlobalAggregates};

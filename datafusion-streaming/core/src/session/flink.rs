@@ -10,20 +10,25 @@ use datafusion::dataframe::DataFrame;
 use datafusion::datasource::ViewTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::{FunctionRegistry, SessionState, SessionStateBuilder};
+use datafusion::functions_aggregate::all_default_aggregate_functions;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableType};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use datafusion_streaming_physical_plan::config::StreamingOptions;
 use datafusion_streaming_physical_plan::runtime::StreamEnvironment;
 use datafusion_streaming_physical_plan::time::{current_watermark_udf, proctime_udf};
 use datafusion_streaming_udfs::aggregate::flink_aggregates;
 
 use super::explain::explain;
 use super::filters::plan_checked;
+use super::flink_types::FlinkTypes;
 use super::options;
 use super::rank_functions::bigint_rank;
 use super::script::FlinkScript;
-use crate::planner::{CorrelatedNotIn, KeepGlobalAggregates, group_window_functions, plan_group_windows};
+use crate::planner::{
+    CorrelatedNotIn, ElementsOfAggregates, KeepGlobalAggregates, group_window_functions, plan_group_windows,
+};
 use crate::sql::{CreateView, FlinkType, FlinkTypePlanner, Show, Statement, parse};
 use crate::tables::{StreamTable, TableDefinition};
 
@@ -118,6 +123,12 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
         .with_session_id(session_id)
         .with_type_planner(Arc::new(FlinkTypePlanner))
         .with_analyzer_rule(Arc::new(KeepGlobalAggregates));
+    builder.expr_planners().get_or_insert_default().insert(0, Arc::new(ElementsOfAggregates));
+    if let Some(analyzer) = builder.analyzer() {
+        let rules = &mut analyzer.rules;
+        let coercion = rules.iter().position(|rule| rule.name() == "type_coercion").unwrap_or(rules.len());
+        rules.insert(coercion, Arc::new(FlinkTypes));
+    }
     if let Some(optimizer) = builder.optimizer() {
         // it makes two aggregations of one, whose changelog is another
         optimizer.rules.retain(|rule| rule.name() != "single_distinct_aggregation_to_group_by");
@@ -128,9 +139,19 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     parser.parse_float_as_decimal = true;
     parser.default_null_ordering = "nulls_min".to_string();
     parser.map_string_types_to_utf8view = false;
+    // where functions look for the session's zone
+    let zone = StreamingOptions::of(state.config_options()).local_time_zone;
+    state.config_mut().options_mut().execution.time_zone = Some(zone);
     let optimizer = &mut state.config_mut().options_mut().optimizer;
     optimizer.enable_physical_uncorrelated_scalar_subquery = false;
     optimizer.enable_round_robin_repartition = false;
+    for aggregate in all_default_aggregate_functions() {
+        // what Flink does not have; one of the user's by that name stays
+        let name = aggregate.name();
+        if name != "grouping" && state.aggregate_functions().get(name) == Some(&aggregate) {
+            state.deregister_udaf(name)?;
+        }
+    }
     for aggregate in flink_aggregates() {
         state.register_udaf(aggregate)?;
     }

@@ -7,6 +7,7 @@ mod changelog;
 mod explain;
 mod filters;
 mod flink;
+mod flink_types;
 mod install;
 mod options;
 mod rank_functions;

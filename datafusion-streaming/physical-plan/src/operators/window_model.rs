@@ -123,7 +123,7 @@ fn driver(operator: impl Operator + 'static) -> Result<Driver> {
 /// Rows in random order around a time that goes on; with retractions of earlier rows, if asked for.
 fn rows(random: &mut Random, retracting: bool) -> Vec<Row> {
     let mut rows: Vec<Row> = vec![];
-    for number in 0..300 {
+    for number in 0..200 {
         let earlier = match rows.is_empty() {
             true => None,
             false => Some(random.below(rows.len() as i64) as usize),
@@ -285,7 +285,7 @@ type Chain = fn(WindowAssigner, ChangelogMode) -> Result<Vec<Driver>>;
 fn random_rows_are_aggregated_as_by_hand() -> Result<()> {
     let mut random = Random(0x5eed);
     let mut compared = 0;
-    for _ in 0..12 {
+    for _ in 0..3 {
         let offset = random.below(200) - 100;
         let every: [(WindowAssigner, Vec<Chain>); 4] = [
             (WindowAssigner::Tumble { size: 70, offset: offset % 70 }, vec![attached]),
@@ -324,7 +324,7 @@ fn random_changelogs_are_aggregated_as_by_hand() -> Result<()> {
     let mut random = Random(0xc4a6e);
     // nothing is late: which of a row and its retraction would be dropped, is another matter
     let delay = 100_000;
-    for _ in 0..8 {
+    for _ in 0..3 {
         let rows = rows(&mut random, true);
         let hop = WindowAssigner::Hop { slide: 30, size: 120, offset: 7 };
         for chain in [attached, sliced] {

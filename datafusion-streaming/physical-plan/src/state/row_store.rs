@@ -241,7 +241,7 @@ impl RowStore {
 
     /// Frees the memory of rows that are gone once they are most of what the chunks hold.
     fn drop_dead(&mut self) -> Result<()> {
-        if self.stored <= 2 * self.live + CHUNK_ROWS {
+        if self.live > 0 && self.stored <= 2 * self.live + CHUNK_ROWS {
             return Ok(());
         }
         let is_sparse = |chunk: &u32| {

@@ -85,7 +85,11 @@ impl StreamNode for ExpandNode {
     fn traits(&self, inputs: &[&StreamTraits]) -> Result<StreamTraits> {
         let first = self.group.len() + 1;
         let mut traits = inputs[0].project(self.schema.fields().len(), |column| {
-            self.kept.iter().position(|kept| *kept == column).map(|place| first + place).into_iter().collect()
+            // a group column that is in every set is as it was
+            let grouped = self.group.iter().position(|group| *group == column);
+            let grouped = grouped.filter(|place| self.sets.iter().all(|set| !set.nulls[*place]));
+            let kept = self.kept.iter().position(|kept| *kept == column).map(|place| first + place);
+            grouped.into_iter().chain(kept).collect()
         });
         // a row comes once for each set
         traits.upsert_keys.clear();

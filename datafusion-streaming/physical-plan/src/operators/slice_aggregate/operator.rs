@@ -12,7 +12,7 @@ use crate::operators::aggregate::KeyedAggregates;
 use crate::operators::window_aggregate::GroupColumn;
 use crate::runtime::{Context, Operator, Output, TableSnapshot};
 use crate::state::StateTable;
-use crate::time::{Slicing, Watermark, millis_of, timestamps_of};
+use crate::time::{Slicing, Watermark, WindowAssigner, millis_of, timestamps_of};
 
 pub(super) struct SliceAggregate {
     node: SliceAggregateNode,
@@ -60,7 +60,12 @@ impl SliceAggregate {
     fn fire(&mut self, end: i64) -> Result<Option<ChangelogBatch>> {
         let first = self.slicing.first_slice(end);
         let slices = self.slices.by_end.range(first..=end);
-        let slots: Vec<u32> = slices.flat_map(|(_, slots)| slots).copied().collect();
+        let slices: Vec<&Vec<u32>> = match self.node.windows.assigner() {
+            // Flink merges the slices of HOP from the last one back, which LISTAGG shows
+            WindowAssigner::Hop { .. } => slices.rev().map(|(_, slots)| slots).collect(),
+            _ => slices.map(|(_, slots)| slots).collect(),
+        };
+        let slots: Vec<u32> = slices.into_iter().flatten().copied().collect();
         let groups = &mut self.slices.groups;
         let mut keys = groups.keys.columns(&slots)?;
         keys.pop();

@@ -30,7 +30,7 @@ enum Members {
     /// Values of one column.
     Typed(DistinctMembership),
     /// Of several, of other types, or with a time to live.
-    Keyed(KeyedValues),
+    Keyed(Box<KeyedValues>),
 }
 
 /// The members of partial states as rows: what calls must fold when the partials are merged.
@@ -60,7 +60,7 @@ impl DistinctValues {
         };
         let members = match typed {
             Some(members) => Members::Typed(members),
-            None => Members::Keyed(KeyedValues::try_new(&types, filters.len(), retracting, ttl)?),
+            None => Members::Keyed(Box::new(KeyedValues::try_new(&types, filters.len(), retracting, ttl)?)),
         };
         Ok(DistinctValues { columns, filters, members })
     }

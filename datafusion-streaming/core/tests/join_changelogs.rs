@@ -96,7 +96,10 @@ fn batch(rows: impl Iterator<Item = Row> + Clone) -> Result<RecordBatch> {
 }
 
 /// Two changing tables, and batches of their changes in a random order, with the table of each.
-fn script(seed: u64) -> Result<([Changing; 2], Vec<(usize, ChangelogBatch)>)> {
+type Script = ([Changing; 2], Vec<(usize, ChangelogBatch)>);
+
+/// A random script.
+fn script(seed: u64) -> Result<Script> {
     let mut random = Random(seed);
     let mut tables = [Changing::default(), Changing::default()];
     let mut batches = vec![];

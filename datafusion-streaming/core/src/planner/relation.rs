@@ -213,7 +213,7 @@ impl StreamingRelationPlanner {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
-    fn from_changelog(
+    fn plan_from_changelog(
         &self,
         arguments: Arguments<'_>,
         cx: &mut dyn RelationPlannerContext,
@@ -290,7 +290,7 @@ impl RelationPlanner for StreamingRelationPlanner {
             Some("SESSION") => window(WindowFunction::Session)?,
             Some(INTERSECT_ALL) => self.set_operation(SetOperation::IntersectAll, args, cx)?,
             Some(EXCEPT_ALL) => self.set_operation(SetOperation::ExceptAll, args, cx)?,
-            Some("FROM_CHANGELOG") => self.from_changelog(Arguments::of("FROM_CHANGELOG", args)?, cx)?,
+            Some("FROM_CHANGELOG") => self.plan_from_changelog(Arguments::of("FROM_CHANGELOG", args)?, cx)?,
             Some("TO_CHANGELOG") => self.to_changelog(Arguments::of("TO_CHANGELOG", args)?, cx)?,
             _ => return Ok(RelationPlanning::Original(Box::new(relation))),
         };

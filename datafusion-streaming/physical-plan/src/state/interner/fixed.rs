@@ -112,13 +112,12 @@ impl<const N: usize> FixedKeys<N> {
         let rows = words[0].len();
         if self.nulls.is_empty() && columns.iter().all(|column| column.null_count() == 0) {
             for row in 0..rows {
-                let key: [u64; N] = std::array::from_fn(|column| words[column][row]);
-                slots.push(self.intern_key::<false>(key, 0));
+                slots.push(self.intern_key::<false>(key_at(words, row), 0));
             }
         } else {
             self.nulls.resize(self.words.len(), 0);
             for row in 0..rows {
-                let key: [u64; N] = std::array::from_fn(|column| words[column][row]);
+                let key = key_at(words, row);
                 let null = |(bit, column): (usize, &ArrayRef)| u8::from(column.is_null(row)) << bit;
                 let nulls = columns.iter().enumerate().map(null).fold(0, |bits, bit| bits | bit);
                 slots.push(self.intern_key::<true>(key, nulls));
@@ -179,6 +178,12 @@ impl<const N: usize> FixedKeys<N> {
         };
         self.types.iter().enumerate().map(column).collect()
     }
+}
+
+/// The words of a row.
+#[inline]
+fn key_at<const N: usize>(words: &[Vec<u64>; N], row: usize) -> [u64; N] {
+    std::array::from_fn(|column| words[column][row])
 }
 
 #[inline]

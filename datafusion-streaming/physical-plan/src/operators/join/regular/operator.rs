@@ -138,7 +138,7 @@ impl Operator for RegularJoin {
 
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {
         let [left, right] = &mut self.sides;
-        debug_assert!(LEFT < RIGHT);
+        const { assert!(LEFT < RIGHT) };
         vec![&mut self.keys, left, right]
     }
 }

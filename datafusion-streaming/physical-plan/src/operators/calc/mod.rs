@@ -28,9 +28,6 @@ pub struct CalcNode {
 /// The filter and the projection of a [`CalcNode`].
 pub type CalcParts<'a> = (Option<&'a Arc<dyn PhysicalExpr>>, Option<&'a [Arc<dyn PhysicalExpr>]>);
 
-/// The filter and the projection of a Calc.
-pub type CalcParts<'a> = (Option<&'a Arc<dyn PhysicalExpr>>, Option<&'a [Arc<dyn PhysicalExpr>]>);
-
 impl CalcNode {
     /// A filter; `schema` is that of the input.
     pub fn filter(filter: Arc<dyn PhysicalExpr>, schema: SchemaRef) -> Self {

@@ -108,7 +108,9 @@ impl File {
         let parallel = self.mode == Mode::Parallel;
         if self.table {
             differing(expected, final_table(changes), false)
-        } else if answer.determined == Determined::Table {
+        } else if answer.determined == Determined::Table
+            && matches!(self.mode, Mode::Restore | Mode::Parallel)
+        {
             let changes_expected = expected.iter().filter_map(|line| parse_change(line));
             differing(final_table(changes_expected), final_table(changes), false)
         } else {

@@ -217,14 +217,18 @@ const SOURCE_TABLE: &str = "source";
 /// rows, so that it can be restored where the plan yields the same rows again.
 pub struct NativeReader {
     batches: SendableRecordBatchStream,
+    /// Rows read, those that were passed over included.
     rows: u64,
+    /// Rows still to be passed over.
     skip: u64,
+    /// The position that the reader was restored to, which is its own until it has read further.
+    restored: u64,
 }
 
 impl NativeReader {
     /// Reads a partition of a plan.
     pub fn new(batches: SendableRecordBatchStream) -> Self {
-        NativeReader { batches, rows: 0, skip: 0 }
+        NativeReader { batches, rows: 0, skip: 0, restored: 0 }
     }
 }
 
@@ -247,7 +251,7 @@ impl SourceReader for NativeReader {
     }
 
     fn position(&self) -> Vec<u8> {
-        self.rows.to_le_bytes().to_vec()
+        self.rows.max(self.restored).to_le_bytes().to_vec()
     }
 
     fn restore(&mut self, position: &[u8]) -> Result<()> {
@@ -255,6 +259,7 @@ impl SourceReader for NativeReader {
             return internal_err!("the position of a table is a count of rows, not {position:?}");
         };
         self.skip = u64::from_le_bytes(bytes);
+        self.restored = self.skip;
         Ok(())
     }
 }

@@ -274,7 +274,7 @@ fn table_functions_have_one_form() {
         ),
         (
             "SELECT * FROM t CROSS JOIN UNNEST(a) WITH ORDINALITY AS u (x, i)",
-            "SELECT * FROM t CROSS JOIN UNNEST(a) WITH ORDINALITY AS u (x, i)",
+            "SELECT * FROM t CROSS JOIN UNNEST(a) WITH ORDINALITY AS u (x, i) `$flink`",
         ),
     ]);
     assert!(matches!(factor("SELECT * FROM UNNEST(ARRAY[1])"), TableFactor::UNNEST { .. }));
@@ -355,9 +355,9 @@ fn match_recognize() {
 
 #[test]
 fn table_versions() {
-    // sqlparser prints the alias first
+    // a lateral function, whose planner sees the columns to the left
     assert_eq!(
         rewritten("SELECT * FROM o JOIN r FOR SYSTEM_TIME AS OF o.ts AS v ON o.k = v.k"),
-        "SELECT * FROM o JOIN r AS v FOR SYSTEM_TIME AS OF o.ts ON o.k = v.k"
+        "SELECT * FROM o JOIN LATERAL `$as_of`(o.ts, (SELECT * FROM r)) AS v ON o.k = v.k"
     );
 }

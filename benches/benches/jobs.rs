@@ -1,11 +1,12 @@
-//! The baseline's jobs from SQL to the discarded changelog, on one thread. Compare with the same
-//! query in `../shared/perf/BASELINES.md`.
+//! The baseline's jobs from SQL to the sink, on one thread. The binary `jobs` measures them at their
+//! full length and beside Flink.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run should stop")]
 #![expect(missing_docs, reason = "the group that Criterion's macro makes")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use datafusion_streaming_benches::jobs::JOBS;
+use datafusion_streaming_benches::jobs::{Job, Source};
+use datafusion_streaming_benches::queries::QUERIES;
 use tokio::runtime::Builder;
 
 #[global_allocator]
@@ -14,13 +15,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const EVENTS: u64 = 1_000_000;
 
 fn benches(criterion: &mut Criterion) {
-    let runtime = Builder::new_current_thread().build().unwrap();
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let mut group = criterion.benchmark_group("jobs");
-    group.sample_size(10).throughput(Throughput::Elements(EVENTS));
-    for job in JOBS {
-        let context = job.session(EVENTS).unwrap();
-        group.bench_function(job.name, |bencher| {
-            bencher.iter(|| runtime.block_on(job.run(&context)).unwrap())
+    group.sample_size(10);
+    for query in QUERIES {
+        let events = EVENTS.min(query.events);
+        group.throughput(Throughput::Elements(events));
+        group.bench_function(query.name, |bencher| {
+            let job = runtime.block_on(Job::try_new(query, events, Source::Memory, 1)).unwrap();
+            bencher.iter(|| runtime.block_on(job.run()).unwrap())
         });
     }
     group.finish();

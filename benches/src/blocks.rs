@@ -30,7 +30,7 @@ pub struct Block {
 }
 
 /// The rows of the first `events` events, in the blocks of the baseline's sources.
-pub fn blocks(generator: &impl Events, events: u64) -> impl Iterator<Item = Result<Block>> {
+pub fn blocks(generator: impl Events, events: u64) -> impl Iterator<Item = Result<Block>> {
     (0..events.div_ceil(BLOCK_EVENTS)).map(move |block| {
         let numbers = block * BLOCK_EVENTS..events.min((block + 1) * BLOCK_EVENTS);
         let watermark = millis(numbers.end - 1) - 1;
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn blocks_are_full_but_for_the_last_and_end_in_a_watermark() {
-        let blocks: Vec<Block> = blocks(&Kv { keys: 4 }, 20_000).map(Result::unwrap).collect();
+        let blocks: Vec<Block> = blocks(Kv { keys: 4 }, 20_000).map(Result::unwrap).collect();
         let rows: Vec<usize> = blocks.iter().map(|block| block.batch.num_rows()).collect();
         assert_eq!(rows, [8192, 8192, 3616]);
         let watermarks: Vec<i64> = blocks.iter().map(|block| block.watermark - 1_767_225_600_000).collect();
@@ -54,6 +54,6 @@ mod tests {
 
     #[test]
     fn no_events_are_no_blocks() {
-        assert_eq!(blocks(&Kv { keys: 4 }, 0).count(), 0);
+        assert_eq!(blocks(Kv { keys: 4 }, 0).count(), 0);
     }
 }

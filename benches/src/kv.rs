@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn rows_are_those_of_the_baseline() {
-        let batches: Vec<_> = blocks(&Kv { keys: 4096 }, 100_000).map(|block| block.unwrap().batch).collect();
+        let batches: Vec<_> = blocks(Kv { keys: 4096 }, 100_000).map(|block| block.unwrap().batch).collect();
         assert_eq!(checksum(&batches), (100_000, 0x5b19_a4de_817b_d4da));
     }
 }

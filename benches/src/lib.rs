@@ -8,14 +8,16 @@
 //! | [`kv`] | key, two numbers, a string, a time |
 //! | [`nexmark`] | persons, auctions and bids |
 //!
-//! [`operators`] drives the operators of the baseline's jobs by hand, [`jobs`] runs their SQL;
-//! `benches/` measures both.
+//! [`operators`] drives the operators of the baseline's jobs by hand; [`jobs`] runs the SQL of its
+//! [`queries`], and [`report`] compares what they take with Flink. `benches/` and the binary `jobs` measure.
 
 mod blocks;
 pub mod jobs;
 pub mod kv;
 pub mod nexmark;
 pub mod operators;
+pub mod queries;
 mod random;
+pub mod report;
 
 pub use blocks::{Block, Events, blocks};

@@ -241,7 +241,7 @@ mod tests {
 
     /// What the first hundred thousand events have of a kind.
     fn baseline(generator: impl Events) -> (usize, u64) {
-        let batches: Vec<_> = blocks(&generator, 100_000).map(|block| block.unwrap().batch).collect();
+        let batches: Vec<_> = blocks(generator, 100_000).map(|block| block.unwrap().batch).collect();
         checksum(&batches)
     }
 

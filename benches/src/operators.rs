@@ -148,12 +148,12 @@ fn elements(blocks: Vec<Block>, columns: &[usize]) -> Result<Vec<StreamElement>>
 
 /// `k` and `v` of so many events, as inserts.
 pub fn inserts(keys: u64, events: u64) -> Result<Vec<StreamElement>> {
-    elements(blocks(&Kv { keys }, events).collect::<Result<_>>()?, &[0, 1])
+    elements(blocks(Kv { keys }, events).collect::<Result<_>>()?, &[0, 1])
 }
 
 /// `k`, `v` and `ts` of so many events, as inserts.
 pub fn timed_inserts(keys: u64, events: u64) -> Result<Vec<StreamElement>> {
-    elements(blocks(&Kv { keys }, events).collect::<Result<_>>()?, &[0, 1, 4])
+    elements(blocks(Kv { keys }, events).collect::<Result<_>>()?, &[0, 1, 4])
 }
 
 /// `k` and `v` as a changelog: the value of each event replaces the one of its key.
@@ -164,7 +164,7 @@ pub fn updates(keys: u64, events: u64) -> Result<Vec<StreamElement>> {
 
     let (schema, mut latest) = (kv_schema()?, HashMap::<i64, i64>::new());
     let mut elements = vec![];
-    for block in blocks(&Kv { keys }, events) {
+    for block in blocks(Kv { keys }, events) {
         let batch = block?.batch;
         let (keys, values) =
             (batch.column(0).as_primitive::<Int64Type>(), batch.column(1).as_primitive::<Int64Type>());

@@ -10,7 +10,7 @@ use datafusion::prelude::SessionContext;
 use datafusion_streaming::changelog::ChangelogMode;
 use datafusion_streaming::tables::ChangelogTable;
 use datafusion_streaming::{ChangelogDataFrame, FlinkSql, install};
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 
 fn session() -> Result<SessionContext> {
     let ctx = SessionContext::new();
@@ -129,6 +129,46 @@ async fn files_that_are_missing_or_malformed() -> Result<()> {
     .await;
     std::fs::write(&path, "{\"a\": 1, \"ts\": \"2026-01-01 00:00:01\"}\n{\"a\": 2}\n")?;
     check(&ctx, &[("SELECT a FROM timed", &["rowtime column ts is NULL"])]).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn records_that_are_passed_over_are_counted() -> Result<()> {
+    let ctx = session()?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("rows.jsonl");
+    std::fs::write(&path, "{\"a\": 1}\n{\"a\": nonsense\n{\"a\": \"many\"}\n")?;
+    let options = "'format' = 'json', 'json.ignore-parse-errors' = 'true'";
+    let path = path.display();
+    ctx.flink_sql(&format!(
+        "CREATE TABLE lenient (a INT) WITH ('connector' = 'filesystem', 'path' = '{path}', {options})"
+    ))
+    .await?;
+    let mut changelog = ctx.flink_sql("SELECT a FROM lenient").await?.execute_changelog().await?;
+    while changelog.next().await.transpose()?.is_some() {}
+    let mut source = Arc::clone(changelog.plan());
+    while let Some(input) = source.children().first().map(|input| Arc::clone(input)) {
+        source = input;
+    }
+    let metrics = source.metrics().map(|metrics| metrics.aggregate_by_name());
+    let counted = metrics.and_then(|metrics| metrics.sum_by_name("parse_errors"));
+    assert_eq!(counted.map(|value| value.as_usize()), Some(2));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_insert_that_does_not_fit_names_the_table_and_its_columns() -> Result<()> {
+    let ctx = session()?;
+    ctx.flink_sql("CREATE TABLE sink (a BIGINT, b STRING) WITH ('connector' = 'blackhole')").await?;
+    check(
+        &ctx,
+        &[
+            ("INSERT INTO sink SELECT k FROM events", &["INSERT INTO sink (a BIGINT, b STRING)"]),
+            ("INSERT INTO sink (c) SELECT k FROM events", &["INSERT INTO sink (a BIGINT, b STRING)", "c"]),
+            ("INSERT INTO nowhere SELECT k FROM events", &["nowhere"]),
+        ],
+    )
+    .await;
     Ok(())
 }
 

@@ -13,9 +13,12 @@ use datafusion_streaming_physical_plan::operators::join::regular::JoinSpec;
 use datafusion_streaming_physical_plan::operators::join::{LEFT, RIGHT, Residual};
 use datafusion_streaming_physical_plan::runtime::{StreamTraits, TimeAttributeKind};
 
-/// The interval of a join whose condition bounds the rowtimes from both sides; `None`: it is no
-/// interval join.
-pub(super) fn interval_of(spec: &JoinSpec, inputs: [&StreamTraits; 2]) -> Result<Option<Interval>> {
+/// The interval of a join whose condition bounds the rowtimes from both sides, and what of the condition
+/// is left to be tested besides it; `None`: it is no interval join.
+pub(super) fn interval_of(
+    spec: &JoinSpec,
+    inputs: [&StreamTraits; 2],
+) -> Result<Option<(Interval, Option<Residual>)>> {
     let is_rowtime =
         |port: usize, column: usize| inputs[port].time_attribute(column) == Some(TimeAttributeKind::Rowtime);
     let mut bounds = Bounds::default();
@@ -24,22 +27,18 @@ pub(super) fn interval_of(spec: &JoinSpec, inputs: [&StreamTraits; 2]) -> Result
             bounds.add([*left, *right], Operator::Eq, 0);
         }
     }
-    for condition in spec.residual.iter().flat_map(|residual| split_conjunction(residual.expression())) {
-        let Some(comparison) = condition.downcast_ref::<BinaryExpr>() else { continue };
-        let Some(residual) = &spec.residual else { continue };
-        let side = |expression| linear(expression, residual);
-        let (Some(a), Some(b)) = (side(comparison.left()), side(comparison.right())) else { continue };
-        // a.time + a.offset <op> b.time + b.offset
-        let (left, right, operator) = match (a.port, b.port) {
-            (LEFT, RIGHT) => (a, b, Some(*comparison.op())),
-            (RIGHT, LEFT) => (b, a, comparison.op().swap()),
-            _ => continue,
-        };
-        if let Some(operator) = operator
-            && is_rowtime(LEFT, left.column)
-            && is_rowtime(RIGHT, right.column)
-        {
-            bounds.add([left.column, right.column], operator, right.offset.saturating_sub(left.offset));
+    let mut left_over = vec![];
+    if let Some(residual) = &spec.residual {
+        for condition in split_conjunction(residual.expression()) {
+            let is_bound = compared_times(condition, residual).is_some_and(|(left, right, operator)| {
+                let are_rowtimes = is_rowtime(LEFT, left.column) && is_rowtime(RIGHT, right.column);
+                let offset = right.offset.saturating_sub(left.offset);
+                let is_exact = left.is_exact && right.is_exact;
+                are_rowtimes && bounds.add([left.column, right.column], operator, offset) && is_exact
+            });
+            if !is_bound {
+                left_over.push(Arc::clone(condition));
+            }
         }
     }
     let Some(interval) = bounds.interval() else { return Ok(None) };
@@ -55,7 +54,27 @@ pub(super) fn interval_of(spec: &JoinSpec, inputs: [&StreamTraits; 2]) -> Result
             spec.inputs[RIGHT].field(interval.times[RIGHT]).name()
         );
     }
-    Ok(Some(interval))
+    let left_over = left_over.into_iter().reduce(|all, condition| {
+        Arc::new(BinaryExpr::new(all, Operator::And, condition)) as Arc<dyn PhysicalExpr>
+    });
+    let residual = spec.residual.as_ref().zip(left_over).map(|(residual, expression)| {
+        Residual::new(expression, residual.columns().to_vec(), Arc::clone(residual.schema()))
+    });
+    Ok(Some((interval, residual)))
+}
+
+/// The sides of `left.time + left.offset <operator> right.time + right.offset`.
+fn compared_times(
+    condition: &Arc<dyn PhysicalExpr>,
+    residual: &Residual,
+) -> Option<(Linear, Linear, Operator)> {
+    let comparison = condition.downcast_ref::<BinaryExpr>()?;
+    let (a, b) = (linear(comparison.left(), residual)?, linear(comparison.right(), residual)?);
+    match (a.port, b.port) {
+        (LEFT, RIGHT) => Some((a, b, *comparison.op())),
+        (RIGHT, LEFT) => Some((b, a, comparison.op().swap()?)),
+        _ => None,
+    }
 }
 
 /// Bounds of the left time less the right time.
@@ -67,10 +86,10 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// Adds `left.time <operator> right.time + offset`.
-    fn add(&mut self, times: [usize; 2], operator: Operator, offset: i64) {
+    /// Adds `left.time <operator> right.time + offset`; whether it is a bound of these times.
+    fn add(&mut self, times: [usize; 2], operator: Operator, offset: i64) -> bool {
         if self.times.is_some_and(|known| known != times) {
-            return;
+            return false;
         }
         let (lower, upper) = match operator {
             Operator::Eq => (Some(offset), Some(offset)),
@@ -78,7 +97,7 @@ impl Bounds {
             Operator::GtEq => (Some(offset), None),
             Operator::Lt => (None, Some(offset.saturating_sub(1))),
             Operator::LtEq => (None, Some(offset)),
-            _ => return,
+            _ => return false,
         };
         self.times = Some(times);
         if let Some(lower) = lower {
@@ -87,6 +106,7 @@ impl Bounds {
         if let Some(upper) = upper {
             self.upper = Some(self.upper.map_or(upper, |known| known.min(upper)));
         }
+        true
     }
 
     fn interval(&self) -> Option<Interval> {
@@ -100,17 +120,20 @@ struct Linear {
     port: usize,
     column: usize,
     offset: i64,
+    /// Whether the expression says no more than that, as a cast may.
+    is_exact: bool,
 }
 
 /// An expression of the form `time + interval - interval …`.
 fn linear(expression: &Arc<dyn PhysicalExpr>, residual: &Residual) -> Option<Linear> {
     if let Some(column) = expression.downcast_ref::<Column>() {
         let (port, column) = *residual.columns().get(column.index())?;
-        return Some(Linear { port, column, offset: 0 });
+        return Some(Linear { port, column, offset: 0, is_exact: true });
     }
     if let Some(cast) = expression.downcast_ref::<CastExpr>() {
         let is_time = matches!(cast.cast_type(), DataType::Timestamp(_, _));
-        return if is_time { linear(cast.expr(), residual) } else { None };
+        let time = linear(cast.expr(), residual).filter(|_| is_time)?;
+        return Some(Linear { is_exact: false, ..time });
     }
     let sum = expression.downcast_ref::<BinaryExpr>()?;
     match sum.op() {
@@ -127,10 +150,12 @@ fn linear(expression: &Arc<dyn PhysicalExpr>, residual: &Residual) -> Option<Lin
     }
 }
 
-/// A constant interval without months.
+/// A constant interval of whole milliseconds without months.
 fn millis(expression: &Arc<dyn PhysicalExpr>) -> Option<i64> {
     match expression.downcast_ref::<Literal>()?.value() {
-        ScalarValue::IntervalMonthDayNano(Some(IntervalMonthDayNano { months: 0, days, nanoseconds })) => {
+        ScalarValue::IntervalMonthDayNano(Some(IntervalMonthDayNano { months: 0, days, nanoseconds }))
+            if nanoseconds % 1_000_000 == 0 =>
+        {
             Some(i64::from(*days) * 86_400_000 + nanoseconds / 1_000_000)
         }
         ScalarValue::IntervalDayTime(Some(interval)) => {

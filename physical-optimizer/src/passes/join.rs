@@ -32,9 +32,9 @@ pub(super) fn plan_join(
         matches!(spec.join_type, JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full);
     if is_outer_or_inner
         && let [Some(left), Some(right)] = [&inputs[LEFT], &inputs[RIGHT]].map(stream_traits)
-        && let Some(interval) = interval_of(&spec, [left, right])?
+        && let Some((interval, residual)) = interval_of(&spec, [left, right])?
     {
-        let node = IntervalJoinNode::try_new(spec, interval)?;
+        let node = IntervalJoinNode::try_new(JoinSpec { residual, ..spec }, interval)?;
         return StreamExec::plan(node, inputs.to_vec()).map(Some);
     }
     let mode = |input: &Arc<dyn ExecutionPlan>| {

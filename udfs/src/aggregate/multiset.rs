@@ -3,8 +3,9 @@
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
-/// Up to so many different members are kept in a sorted vector, more in a tree.
-const MAX_SORTED: usize = 48;
+/// Up to so many different members are kept in a sorted vector, more in a tree: to move some kilobytes is
+/// faster than to keep a tree in balance.
+const MAX_SORTED: usize = 512;
 
 /// A tree that has shrunk to so many different members becomes a vector again.
 const MIN_TREE: usize = MAX_SORTED / 4;
@@ -153,8 +154,8 @@ mod tests {
         let mut random = 1_u64;
         for step in 0..20_000_u64 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // grows to hundreds of members, shrinks to few, and again
-            let range = if step / 2_000 % 2 == 0 { 400 } else { 3 };
+            // grows to a tree, shrinks to few, and again
+            let range = if step / 2_000 % 2 == 0 { 4_000 } else { 3 };
             let member = (random >> 33) as i64 % range;
             let delta = if (random >> 20).is_multiple_of(3) { 1 } else { -1 };
             let delta = if step / 1_000 % 2 == 0 { delta } else { -model.get(&member).copied().unwrap_or(1) };
@@ -174,11 +175,11 @@ mod tests {
         let mut set = Multiset::default();
         add(&mut set, 7, 1);
         assert_eq!(set.heap_size(), 0);
-        for member in 0..1_000 {
+        for member in 0..2_000 {
             add(&mut set, member, 1);
         }
         assert!(matches!(set, Multiset::Tree(_)));
-        for member in 0..999 {
+        for member in 0..1_999 {
             add(&mut set, member, if member == 7 { -2 } else { -1 });
         }
         assert!(matches!(set, Multiset::Sorted(_)));

@@ -1,9 +1,10 @@
 //! The patterns of `java.time.format.DateTimeFormatter`.
 
+use super::calendar::LocalDateTime;
 use datafusion_common::{Result, exec_err};
 
 /// A part of a date or time that a pattern shows as a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Field {
     Year,
     YearOfEra,
@@ -17,6 +18,7 @@ pub(super) enum Field {
     WeekOfMonth,
     /// From 1, which is Sunday.
     DayOfWeek,
+    /// From here on parts of the time of day.
     HourOfDay,
     /// From 1 to 24.
     ClockHourOfDay,
@@ -89,6 +91,16 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// What the pattern shows of a time: times of which that is equal look the same.
+    pub fn shown_part(&self, time: LocalDateTime) -> LocalDateTime {
+        let shows_time_of_day = self.elements.iter().any(|element| match element {
+            Element::Number { field, .. } | Element::TwoDigitYear(field) => *field >= Field::HourOfDay,
+            Element::Fraction(_) | Element::Named(Name::AmPm, _) | Element::Offset(..) => true,
+            _ => false,
+        });
+        if shows_time_of_day { time } else { LocalDateTime { nanos: 0, ..time } }
+    }
+
     /// Reads a pattern. An error in Java's words where it is none.
     pub fn parse(pattern: &str) -> Result<Self> {
         let mut elements = Vec::new();

@@ -1,7 +1,5 @@
 //! Times as text by a pattern.
 
-use std::fmt::Write;
-
 use datafusion_common::{Result, exec_err};
 
 use super::calendar::{Date, LocalDateTime, day_of_week, week_of_year};
@@ -131,8 +129,9 @@ impl Pattern {
                     number(text, parts.get(*field).rem_euclid(100), 2, Sign::Never);
                 }
                 Element::Fraction(digits) => {
-                    let nanos = format!("{:09}", parts.get(Field::NanoOfSecond));
-                    text.push_str(&nanos[..*digits]);
+                    let start = text.len();
+                    number(text, parts.get(Field::NanoOfSecond), 9, Sign::Never);
+                    text.truncate(start + digits);
                 }
                 Element::Named(name, length) => {
                     text.push_str(&texts(*name, *length)[parts.index(*name)]);
@@ -149,14 +148,23 @@ impl Pattern {
 
 /// Appends a number with at least `min` digits.
 fn number(text: &mut String, value: i64, min: usize, sign: Sign) {
-    let digits = value.unsigned_abs().to_string();
+    // written from the last digit on
+    let mut digits = [b'0'; 20];
+    let mut start = digits.len();
+    let mut rest = value.unsigned_abs();
+    while rest > 0 || start == digits.len() {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    let count = digits.len() - start;
     if value < 0 {
         text.push('-');
-    } else if sign == Sign::ExceedsPad && digits.len() > min {
+    } else if sign == Sign::ExceedsPad && count > min {
         text.push('+');
     }
-    // writing to a String does not fail
-    let _ = write!(text, "{digits:0>min$}");
+    text.extend(std::iter::repeat_n('0', min.saturating_sub(count)));
+    text.extend(digits[start..].iter().map(|digit| char::from(*digit)));
 }
 
 #[cfg(test)]

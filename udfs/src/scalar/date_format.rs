@@ -59,6 +59,7 @@ impl ScalarUDFImpl for DateFormat {
                     pattern.print(time, text);
                     Ok(())
                 },
+                |_, time| time,
                 &mut texts,
             )?;
         } else {
@@ -68,6 +69,7 @@ impl ScalarUDFImpl for DateFormat {
                 |row| times.local(row),
                 Pattern::parse,
                 |pattern, time, text| pattern.print(time, text),
+                Pattern::shown_part,
                 &mut texts,
             )?;
         }
@@ -75,12 +77,14 @@ impl ScalarUDFImpl for DateFormat {
     }
 }
 
-/// Appends the time of each row by its pattern. A pattern is read once as long as it stays the same.
+/// Appends the time of each row by its pattern. A pattern is read once as long as it stays the same, and a
+/// time is printed once as long as what the pattern shows of it, `shown`, is.
 fn format<P>(
     args: &ScalarFunctionArgs,
     time: impl Fn(usize) -> Option<LocalDateTime>,
     parse: impl Fn(&str) -> Result<P>,
     print: impl Fn(&P, LocalDateTime, &mut String) -> Result<()>,
+    shown: impl Fn(&P, LocalDateTime) -> LocalDateTime,
     texts: &mut StringBuilder,
 ) -> Result<()> {
     let patterns = match constant_text(args, 1) {
@@ -90,6 +94,7 @@ fn format<P>(
     let constant = constant_text(args, 1).flatten();
     let mut known: Option<(String, P)> = None;
     let mut text = String::new();
+    let mut printed = None;
     for row in 0..args.number_rows {
         let pattern = match &patterns {
             Some(patterns) => patterns.is_valid(row).then(|| patterns.value(row)),
@@ -101,10 +106,15 @@ fn format<P>(
         };
         if known.as_ref().is_none_or(|(text, _)| text != pattern) {
             known = Some((pattern.to_owned(), parse(pattern)?));
+            printed = None;
         }
         if let Some((_, pattern)) = &known {
-            text.clear();
-            print(pattern, time, &mut text)?;
+            let part = shown(pattern, time);
+            if printed != Some(part) {
+                text.clear();
+                print(pattern, time, &mut text)?;
+                printed = Some(part);
+            }
             texts.append_value(&text);
         }
     }

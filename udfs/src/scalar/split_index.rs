@@ -85,8 +85,9 @@ impl ScalarUDFImpl for SplitIndex {
 
 fn part<'a>(text: &'a str, separator: &str, index: i32) -> Option<&'a str> {
     let index = usize::try_from(index).ok().filter(|_| !text.is_empty())?;
-    if separator.is_empty() {
-        return (index == 0).then_some(text);
+    match separator.as_bytes() {
+        [] => (index == 0).then_some(text),
+        [byte] => text.split(char::from(*byte)).nth(index),
+        _ => text.split(separator).nth(index),
     }
-    text.split(separator).nth(index)
 }

@@ -14,12 +14,13 @@ use datafusion::functions_aggregate::all_default_aggregate_functions;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableType};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
-use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use datafusion::sql::sqlparser::ast::{Statement as SqlStatement, TableObject};
 use datafusion_streaming_physical_plan::config::StreamingOptions;
 use datafusion_streaming_physical_plan::runtime::StreamEnvironment;
 use datafusion_streaming_physical_plan::time::{current_watermark_udf, proctime_udf};
 use datafusion_streaming_udfs::aggregate::flink_aggregates;
 
+use super::describe::{describe, type_name};
 use super::explain::explain;
 use super::filters::plan_checked;
 use super::flink_types::FlinkTypes;
@@ -29,7 +30,7 @@ use super::script::FlinkScript;
 use crate::planner::{
     CorrelatedNotIn, ElementsOfAggregates, KeepGlobalAggregates, group_window_functions, plan_group_windows,
 };
-use crate::sql::{CreateView, FlinkType, FlinkTypePlanner, Show, Statement, parse};
+use crate::sql::{CreateView, FlinkTypePlanner, Show, Statement, parse};
 use crate::tables::{StreamTable, TableDefinition};
 
 /// Flink's SQL on a `SessionContext` into which the extension is installed.
@@ -77,8 +78,12 @@ pub(super) async fn run_statement(ctx: &SessionContext, statement: Statement) ->
         }
         Statement::DataFusion(statement) => {
             let state = flink_state(ctx)?;
-            let plan = plan_group_windows(plan_checked(&state, statement).await?)?;
-            Ok(DataFrame::new(state, plan))
+            let target = target_of(ctx, &statement).await;
+            let plan = plan_checked(&state, statement).await.map_err(|error| match target {
+                Some(target) => error.context(format!("in INSERT INTO {target}")),
+                None => error,
+            })?;
+            Ok(DataFrame::new(state, plan_group_windows(plan)?))
         }
         Statement::CreateTable(table) => create_table(ctx, *table).await,
         Statement::CreateView(view) => create_view(ctx, *view).await,
@@ -112,6 +117,25 @@ pub(super) async fn run_statement(ctx: &SessionContext, statement: Statement) ->
 
 fn is_drop(statement: &SqlStatement) -> bool {
     matches!(statement, SqlStatement::Drop { .. })
+}
+
+/// The table of an INSERT with its columns, for messages.
+async fn target_of(ctx: &SessionContext, statement: &DFStatement) -> Option<String> {
+    let DFStatement::Statement(statement) = statement else { return None };
+    let SqlStatement::Insert(insert) = statement.as_ref() else { return None };
+    let TableObject::TableName(name) = &insert.table else { return None };
+    let parts: Vec<_> =
+        name.0.iter().filter_map(|part| part.as_ident()).map(|part| part.value.clone()).collect();
+    let table = match parts.as_slice() {
+        [table] => TableReference::bare(table.as_str()),
+        [schema, table] => TableReference::partial(schema.as_str(), table.as_str()),
+        [catalog, schema, table] => TableReference::full(catalog.as_str(), schema.as_str(), table.as_str()),
+        _ => return None,
+    };
+    let schema = ctx.table_provider(table).await.ok()?.schema();
+    let columns: Vec<_> =
+        schema.fields().iter().map(|field| format!("{} {}", field.name(), type_name(field))).collect();
+    Some(format!("{name} ({})", columns.join(", ")))
 }
 
 /// The session's state as Flink SQL is planned in it: the same catalogs, runtime and options, with
@@ -223,46 +247,6 @@ fn renamed(plan: LogicalPlan, view: &TableReference, names: &[String]) -> Result
     LogicalPlanBuilder::from(plan).project(named)?.build()
 }
 
-async fn describe(ctx: &SessionContext, name: TableReference) -> Result<DataFrame> {
-    let provider = ctx.table_provider(name.clone()).await?;
-    let definition = provider.downcast_ref::<StreamTable>().map(StreamTable::definition);
-    let schema = provider.schema();
-    let columns: Vec<_> = schema.fields().iter().collect();
-    let text = |value: &dyn Fn(&arrow::datatypes::Field) -> String| -> Vec<String> {
-        columns.iter().map(|field| value(field)).collect()
-    };
-    let type_of = |field: &arrow::datatypes::Field| {
-        FlinkType::from_field(field)
-            .map_or_else(|_| field.data_type().to_string(), |t| TypeName(&t).to_string())
-    };
-    strings(
-        ctx,
-        &[
-            ("name", text(&|field| field.name().clone())),
-            ("type", text(&type_of)),
-            ("null", text(&|field| field.is_nullable().to_string())),
-            ("key", text(&|field| definition.map_or(String::new(), |table| table.key_text(field.name())))),
-            (
-                "extras",
-                text(&|field| definition.map_or(String::new(), |table| table.extras_text(field.name()))),
-            ),
-            (
-                "watermark",
-                text(&|field| definition.map_or(String::new(), |table| table.watermark_text(field.name()))),
-            ),
-        ],
-    )
-}
-
-/// A type without its `NOT NULL`, which DESCRIBE shows in a column of its own.
-struct TypeName<'a>(&'a FlinkType);
-
-impl std::fmt::Display for TypeName<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", FlinkType { nullable: true, ..self.0.clone() })
-    }
-}
-
 async fn show(ctx: &SessionContext, show: Show) -> Result<DataFrame> {
     let state = ctx.state();
     match show {
@@ -317,7 +301,11 @@ fn strings(ctx: &SessionContext, columns: &[(&str, Vec<String>)]) -> Result<Data
     let column = |(name, values): &(&str, Vec<String>)| {
         (name.to_string(), Arc::new(StringArray::from_iter_values(values)) as ArrayRef, false)
     };
-    let batch = RecordBatch::try_from_iter_with_nullable(columns.iter().map(column))?;
+    rows(ctx, RecordBatch::try_from_iter_with_nullable(columns.iter().map(column))?)
+}
+
+/// A DataFrame of rows.
+pub(super) fn rows(ctx: &SessionContext, batch: RecordBatch) -> Result<DataFrame> {
     let table = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
     let plan = LogicalPlanBuilder::scan("result", provider_as_source(Arc::new(table)), None)?.build()?;
     Ok(DataFrame::new(ctx.state(), plan))

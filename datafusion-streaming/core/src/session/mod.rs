@@ -4,6 +4,7 @@
 //! beside it.
 
 mod changelog;
+mod describe;
 mod explain;
 mod filters;
 mod flink;

@@ -1,10 +1,11 @@
 //! `CREATE TABLE`: columns (physical, computed, metadata), watermark, primary key, options.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use datafusion::common::TableReference;
-use datafusion::sql::sqlparser::ast::{Expr, Query};
+use datafusion::sql::sqlparser::ast::{Expr, Query, visit_expressions_mut};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
@@ -251,13 +252,20 @@ fn expect_not_enforced(parser: &mut Parser) -> Result<(), ParserError> {
     Err(tokens::error("A primary key is not enforced: write PRIMARY KEY … NOT ENFORCED", location))
 }
 
-/// An expression, rewritten, and its text.
+/// An expression, rewritten, and its text with all column names in backticks, as Flink shows it.
 fn parse_expr(parser: &mut Parser) -> Result<(Expr, String), ParserError> {
-    let start = parser.index();
     let mut expr = parser.parse_expr()?;
-    let text: String = (start..parser.index()).map(|index| parser.token_at(index).to_string()).collect();
+    let mut shown = expr.clone();
+    let _ = visit_expressions_mut(&mut shown, |expr| {
+        match expr {
+            Expr::Identifier(name) => name.quote_style = Some('`'),
+            Expr::CompoundIdentifier(names) => names.iter_mut().for_each(|name| name.quote_style = Some('`')),
+            _ => {}
+        }
+        ControlFlow::<()>::Continue(())
+    });
     rewrite::expression(&mut expr)?;
-    Ok((expr, text.trim().to_string()))
+    Ok((expr, shown.to_string()))
 }
 
 /// `[COMMENT 'text']`

@@ -138,27 +138,6 @@ impl TableDefinition {
             .map_err(|_| plan_datafusion_err!("there is no column {column} in table {}", self.name))
     }
 
-    /// What DESCRIBE shows under `key`.
-    pub fn key_text(&self, column: &str) -> String {
-        match self.primary_key.iter().any(|key| key == column) {
-            true => format!("PRI({})", self.primary_key.join(", ")),
-            false => String::new(),
-        }
-    }
-
-    /// What DESCRIBE shows under `extras`.
-    pub fn extras_text(&self, column: &str) -> String {
-        let computed = self.columns.iter().find(|known| known.field.name() == column);
-        let computed = computed.and_then(|column| column.computed.as_ref());
-        computed.map_or(String::new(), |computed| format!("AS {}", computed.text))
-    }
-
-    /// What DESCRIBE shows under `watermark`.
-    pub fn watermark_text(&self, column: &str) -> String {
-        let watermark = self.watermark.as_ref().filter(|watermark| watermark.column == column);
-        watermark.map_or(String::new(), |watermark| watermark.expression.text.clone())
-    }
-
     /// The statement that makes this table.
     pub fn create_text(&self, name: &TableReference) -> String {
         let mut lines = vec![];

@@ -168,4 +168,9 @@ impl SourceReader for Files {
     fn restore(&mut self, position: &[u8]) -> Result<()> {
         self.0.restore(position)
     }
+
+    fn parse_errors(&self) -> usize {
+        let ignored = self.0.ignored();
+        usize::try_from(ignored.records + ignored.fields).unwrap_or(usize::MAX)
+    }
 }

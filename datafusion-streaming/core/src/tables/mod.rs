@@ -18,7 +18,7 @@ mod sink;
 mod stream_table;
 
 pub use connector::Connector;
-pub use definition::TableDefinition;
+pub use definition::{TableColumn, TableDefinition};
 pub use push::{ChangelogSender, ChangelogTable};
 pub use sink::{Sink, SinkNode};
 pub use stream_table::StreamTable;

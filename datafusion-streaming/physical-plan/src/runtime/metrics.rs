@@ -15,6 +15,9 @@ pub struct OperatorMetrics {
     pub late_rows: Count,
     /// Retractions of rows that the operator does not have.
     pub ignored_retractions: Count,
+    /// Records and fields of a source that could not be read and were passed over, where the table
+    /// asks for that.
+    pub parse_errors: Gauge,
     /// Bytes of state held.
     pub state_bytes: Gauge,
     /// The merged watermark of the inputs, in milliseconds since the epoch; 0 before the first and
@@ -30,6 +33,7 @@ impl OperatorMetrics {
             input_rows: MetricBuilder::new(set).counter("input_rows", partition),
             late_rows: MetricBuilder::new(set).counter("late_rows", partition),
             ignored_retractions: MetricBuilder::new(set).counter("ignored_retractions", partition),
+            parse_errors: MetricBuilder::new(set).gauge("parse_errors", partition),
             state_bytes: MetricBuilder::new(set).gauge("state_bytes", partition),
             watermark: MetricBuilder::new(set).gauge("watermark", partition),
         }

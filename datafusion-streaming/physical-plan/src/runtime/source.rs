@@ -29,6 +29,11 @@ pub trait SourceReader: Send {
 
     /// Goes to a position; called before the first [`SourceReader::next`].
     fn restore(&mut self, position: &[u8]) -> Result<()>;
+
+    /// How many records and fields could not be read and were passed over, since the reader started.
+    fn parse_errors(&self) -> usize {
+        0
+    }
 }
 
 /// The stream of a source: cuts rows at the batch size and puts barriers between them when a
@@ -134,6 +139,7 @@ impl SourceStream {
                     element = self.reader.next() => element?,
                 },
             };
+            self.metrics.parse_errors.set(self.reader.parse_errors());
             match element {
                 Some(StreamElement::Data(rows)) => self.rest = Some((rows, 0)),
                 Some(StreamElement::Barrier(_)) => return internal_err!("a source reader sent a barrier"),

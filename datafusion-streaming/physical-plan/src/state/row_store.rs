@@ -30,6 +30,10 @@ pub struct Place {
 /// Chunks up to this many rows are made by moving rows together.
 const CHUNK_ROWS: usize = 8192;
 
+/// So many rows that are gone may stay in chunks, besides as many as are kept. Moving what is left of each
+/// batch at once would copy most rows; this way a row is copied seldom.
+const SLACK_ROWS: usize = 8 * CHUNK_ROWS;
+
 const NOBODY: RowId = RowId::MAX;
 
 /// Rows that are kept, in the batches that they came in.
@@ -150,6 +154,15 @@ impl RowStore {
 
     /// The rows at these places, in that order, as columns.
     pub fn gather(&self, places: &[Place]) -> Result<Vec<ArrayRef>> {
+        if let Some(first) = places.first() {
+            let follows = |(offset, place): (u32, &Place)| {
+                place.chunk == first.chunk && place.row == first.row + offset
+            };
+            if (0..).zip(places).all(follows) {
+                let batch = &self.chunks[first.chunk as usize].batch;
+                return Ok(batch.slice(first.row as usize, places.len()).columns().to_vec());
+            }
+        }
         (0..self.schema.fields().len()).map(|column| self.gather_column(column, places)).collect()
     }
 
@@ -206,13 +219,8 @@ impl RowStore {
         } else {
             self.order.push(open);
             let chunk = &mut self.chunks[open as usize];
-            if chunk.live * 2 < chunk.batch.num_rows() {
-                self.order.pop();
-                self.move_together(&[open])?;
-            } else {
-                chunk.bytes = chunk.batch.get_array_memory_size();
-                self.chunk_bytes += chunk.bytes;
-            }
+            chunk.bytes = chunk.batch.get_array_memory_size();
+            self.chunk_bytes += chunk.bytes;
             self.merge_small()?;
         }
         self.drop_dead()
@@ -229,7 +237,8 @@ impl RowStore {
     /// Merges the newest chunks while they are small and of like size, so that there are few.
     fn merge_small(&mut self) -> Result<()> {
         while let [.., second, last] = self.order[..] {
-            let (older, newer) = (self.chunks[second as usize].live, self.chunks[last as usize].live);
+            let rows = |chunk: u32| self.chunks[chunk as usize].batch.num_rows();
+            let (older, newer) = (rows(second), rows(last));
             if older > 2 * newer || older + newer > CHUNK_ROWS {
                 break;
             }
@@ -241,7 +250,7 @@ impl RowStore {
 
     /// Frees the memory of rows that are gone once they are most of what the chunks hold.
     fn drop_dead(&mut self) -> Result<()> {
-        if self.live > 0 && self.stored <= 2 * self.live + CHUNK_ROWS {
+        if self.live > 0 && self.stored <= 2 * self.live + SLACK_ROWS {
             return Ok(());
         }
         let is_sparse = |chunk: &u32| {

@@ -9,8 +9,8 @@ use arrow::row::{RowConverter, Rows, SortField};
 use datafusion_common::{Result, exec_datafusion_err, internal_err};
 use hashbrown::HashTable;
 
-/// Rows as arrow-row bytes, one behind the other. A row has an id, dense from 0; ids of removed rows
-/// are used again, the last removed first, and the bytes are packed when more than half of them
+/// Rows as arrow-row bytes, one behind the other in chunks. A row has an id, dense from 0; ids of removed
+/// rows are used again, the last removed first, and the bytes are packed when more than half of them
 /// belong to removed rows. Equal rows have equal bytes.
 ///
 /// What else an operator knows of a row is a column of its own, indexed by id.
@@ -19,20 +19,58 @@ pub struct RowArena {
     /// `None` for rows without columns.
     converter: Option<RowConverter>,
     spans: Vec<Span>,
-    bytes: Vec<u8>,
+    bytes: Chunks,
     removed_bytes: usize,
     free: Vec<u32>,
+}
+
+/// Bytes that only grow. They are never moved, as those of one large vector would be.
+#[derive(Debug, Default)]
+struct Chunks {
+    chunks: Vec<Vec<u8>>,
+    len: usize,
+}
+
+impl Chunks {
+    fn push(&mut self, row: &[u8], len: u32) -> Span {
+        let has_room = |chunk: &Vec<u8>| chunk.len() + row.len() <= CHUNK_BYTES;
+        if !self.chunks.last().is_some_and(has_room) {
+            // the first chunk, which may be all there is, grows with its content
+            let room = if self.chunks.is_empty() { row.len() } else { row.len().max(CHUNK_BYTES) };
+            self.chunks.push(Vec::with_capacity(room));
+        }
+        let number = self.chunks.len() - 1;
+        let chunk = &mut self.chunks[number];
+        let span = Span { chunk: number as u32, offset: chunk.len() as u32, len };
+        chunk.extend_from_slice(row);
+        self.len += row.len();
+        span
+    }
+
+    #[inline]
+    fn get(&self, span: Span) -> &[u8] {
+        let start = span.offset as usize;
+        &self.chunks[span.chunk as usize][start..start + span.len as usize]
+    }
+
+    fn memory_size(&self) -> usize {
+        self.chunks.capacity() * size_of::<Vec<u8>>() + self.chunks.iter().map(Vec::capacity).sum::<usize>()
+    }
 }
 
 /// Where the bytes of a row lie.
 #[derive(Debug, Clone, Copy)]
 struct Span {
-    offset: usize,
+    chunk: u32,
+    offset: u32,
     len: u32,
 }
 
 /// The length of the span of an id that is not in use.
 const FREE: u32 = u32::MAX;
+
+/// A chunk has so many bytes, unless one row has more.
+const CHUNK_BYTES: usize = 1 << 20;
 
 /// Less is not worth packing.
 const MIN_PACKED_BYTES: usize = 1 << 16;
@@ -57,7 +95,7 @@ impl RowArena {
             true => None,
             false => Some(RowConverter::new(fields)?),
         };
-        Ok(RowArena { converter, spans: vec![], bytes: vec![], removed_bytes: 0, free: vec![] })
+        Ok(RowArena { converter, spans: vec![], bytes: Chunks::default(), removed_bytes: 0, free: vec![] })
     }
 
     /// The rows of a batch as bytes.
@@ -70,8 +108,7 @@ impl RowArena {
     pub fn insert(&mut self, row: &[u8]) -> Result<u32> {
         let len = u32::try_from(row.len()).ok().filter(|len| *len != FREE);
         let len = len.ok_or_else(|| exec_datafusion_err!("a row of {} bytes is too large", row.len()))?;
-        let span = Span { offset: self.bytes.len(), len };
-        self.bytes.extend_from_slice(row);
+        let span = self.bytes.push(row, len);
         match self.free.pop() {
             Some(id) => {
                 self.spans[id as usize] = span;
@@ -88,27 +125,24 @@ impl RowArena {
     /// The bytes of a row in use.
     #[inline]
     pub fn get(&self, id: u32) -> &[u8] {
-        let span = self.spans[id as usize];
-        &self.bytes[span.offset..span.offset + span.len as usize]
+        self.bytes.get(self.spans[id as usize])
     }
 
     /// Forgets a row in use.
     pub fn remove(&mut self, id: u32) {
         let span = &mut self.spans[id as usize];
         self.removed_bytes += span.len as usize;
-        *span = Span { offset: 0, len: FREE };
+        *span = Span { chunk: 0, offset: 0, len: FREE };
         self.free.push(id);
-        if self.removed_bytes > MIN_PACKED_BYTES && self.removed_bytes > self.bytes.len() / 2 {
+        if self.removed_bytes > MIN_PACKED_BYTES && self.removed_bytes > self.bytes.len / 2 {
             self.pack();
         }
     }
 
     fn pack(&mut self) {
-        let mut packed = Vec::with_capacity(self.bytes.len() - self.removed_bytes);
+        let mut packed = Chunks::default();
         for span in self.spans.iter_mut().filter(|span| span.len != FREE) {
-            let offset = packed.len();
-            packed.extend_from_slice(&self.bytes[span.offset..span.offset + span.len as usize]);
-            span.offset = offset;
+            *span = packed.push(self.bytes.get(*span), span.len);
         }
         self.bytes = packed;
         self.removed_bytes = 0;
@@ -145,7 +179,7 @@ impl RowArena {
     pub fn memory_size(&self) -> usize {
         self.converter.as_ref().map_or(0, RowConverter::size)
             + self.spans.capacity() * size_of::<Span>()
-            + self.bytes.capacity()
+            + self.bytes.memory_size()
             + self.free.capacity() * size_of::<u32>()
     }
 }

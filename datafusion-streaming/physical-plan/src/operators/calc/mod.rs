@@ -10,6 +10,7 @@ use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 use crate::changelog::{ChangelogBatch, RowKind};
+use crate::expressions::specialized;
 use crate::runtime::{
     Context, ElementStream, Operator, Output, StreamNode, StreamTask, StreamTraits, TimeAttribute,
     TimeAttributeKind,
@@ -117,7 +118,17 @@ impl CalcNode {
 
     /// The operator of the node.
     pub fn operator(&self) -> impl Operator + 'static {
-        Calc { reads_watermark: self.reads_watermark(), node: self.clone() }
+        Calc { reads_watermark: self.reads_watermark(), node: self.clone(), is_specialized: false }
+    }
+
+    /// The node with its expressions in the form that is fast over columns of `input`.
+    fn specialized(&self, input: &Schema) -> Self {
+        let fast = |expression: &Arc<dyn PhysicalExpr>| specialized(expression, input);
+        CalcNode {
+            filter: self.filter.as_ref().map(fast),
+            projection: self.projection.as_ref().map(|projection| projection.iter().map(fast).collect()),
+            schema: Arc::clone(&self.schema),
+        }
     }
 }
 
@@ -191,6 +202,9 @@ impl StreamNode for CalcNode {
 struct Calc {
     node: CalcNode,
     reads_watermark: bool,
+    /// Whether the node's expressions have their fast form: they get it with the first batch, which tells
+    /// the input's types.
+    is_specialized: bool,
 }
 
 impl Operator for Calc {
@@ -201,6 +215,10 @@ impl Operator for Calc {
         cx: &mut Context<'_>,
         out: &mut Output,
     ) -> Result<()> {
+        if !self.is_specialized {
+            self.node = self.node.specialized(changes.batch().schema_ref());
+            self.is_specialized = true;
+        }
         let node = match self.reads_watermark {
             true => &self.node.with_watermark(cx.watermark)?,
             false => &self.node,

@@ -24,6 +24,7 @@ use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 
 pub use self::emission::OutputColumn;
+use crate::expressions::specialized;
 
 /// The left input's port.
 pub const LEFT: usize = 0;
@@ -34,6 +35,8 @@ pub const RIGHT: usize = 1;
 #[derive(Debug, Clone)]
 pub struct Residual {
     expression: Arc<dyn PhysicalExpr>,
+    /// The same in its fast form.
+    evaluated: Arc<dyn PhysicalExpr>,
     columns: Vec<(usize, usize)>,
     schema: SchemaRef,
 }
@@ -42,7 +45,8 @@ impl Residual {
     /// An expression over columns, each given as its input's port and its place there, that have the
     /// types in `schema`.
     pub fn new(expression: Arc<dyn PhysicalExpr>, columns: Vec<(usize, usize)>, schema: SchemaRef) -> Self {
-        Residual { expression, columns, schema: nullable(&schema) }
+        let schema = nullable(&schema);
+        Residual { evaluated: specialized(&expression, &schema), expression, columns, schema }
     }
 
     /// The condition of a DataFusion join.
@@ -51,11 +55,8 @@ impl Residual {
             JoinSide::Right => (RIGHT, column.index),
             JoinSide::Left | JoinSide::None => (LEFT, column.index),
         };
-        Residual {
-            expression: Arc::clone(filter.expression()),
-            columns: filter.column_indices().iter().map(column).collect(),
-            schema: nullable(filter.schema()),
-        }
+        let columns = filter.column_indices().iter().map(column).collect();
+        Residual::new(Arc::clone(filter.expression()), columns, Arc::clone(filter.schema()))
     }
 
     /// The expression, over [`Residual::columns`].
@@ -83,7 +84,7 @@ impl Residual {
             self.columns.iter().map(|(port, place)| column(*port, *place)).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let pairs = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
-        Ok(self.expression.evaluate(&pairs)?.into_array(rows)?.as_boolean().clone())
+        Ok(self.evaluated.evaluate(&pairs)?.into_array(rows)?.as_boolean().clone())
     }
 }
 

@@ -9,6 +9,7 @@ use datafusion_common::{Result, exec_err};
 use datafusion_physical_expr::PhysicalExpr;
 
 use crate::changelog::ChangelogBatch;
+use crate::expressions::specialized;
 use crate::runtime::{
     Context, ElementStream, Operator, Output, StreamNode, StreamTask, StreamTraits, TimeAttribute,
     TimeAttributeKind,
@@ -53,6 +54,7 @@ impl WatermarkAssignerNode {
     /// The operator of the node.
     pub fn operator(&self) -> impl Operator + 'static {
         WatermarkAssigner {
+            watermark: specialized(&self.watermark, &self.schema),
             node: self.clone(),
             current: ValueTable::new("watermark", 0),
             idle_at: None,
@@ -96,6 +98,7 @@ impl StreamNode for WatermarkAssignerNode {
 
 struct WatermarkAssigner {
     node: WatermarkAssignerNode,
+    watermark: Arc<dyn PhysicalExpr>,
     /// The watermark sent last. It starts at the epoch, as Flink's does: no watermark is sent for
     /// times up to 1970.
     current: ValueTable,
@@ -121,7 +124,7 @@ impl Operator for WatermarkAssigner {
             );
         }
         let rowtimes = millis_of(rowtime)?;
-        let marks = self.node.watermark.evaluate(batch)?.into_array(batch.num_rows())?;
+        let marks = self.watermark.evaluate(batch)?.into_array(batch.num_rows())?;
         let mark_millis = millis_of(&marks)?;
 
         let mut running = self.current.value;

@@ -14,9 +14,8 @@ use arrow::datatypes::{
 use arrow::datatypes::{TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType};
 use arrow::datatypes::{TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use datafusion_common::{Result, internal_err};
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 
+use super::slot_table::{SlotTable, Tag};
 use super::{FreeSlots, hash_word};
 
 /// Calls a macro with the Arrow type of a fixed-width data type.
@@ -62,12 +61,17 @@ pub(super) fn is_fixed(data_type: &DataType) -> bool {
     *data_type == DataType::Boolean || with_fixed_type!(data_type, yes, false)
 }
 
+/// So many rows are looked up at once.
+const BLOCK_ROWS: usize = 256;
+
+const NOT_FOUND: u32 = u32::MAX;
+
 /// Keys of `N` words. The NULLs of the columns are bits of a byte beside them, which is kept only
 /// from the first NULL on.
 #[derive(Debug)]
 pub struct FixedKeys<const N: usize> {
     types: [DataType; N],
-    table: HashTable<u32>,
+    table: SlotTable,
     words: Vec<[u64; N]>,
     nulls: Vec<u8>,
     free: FreeSlots,
@@ -78,7 +82,7 @@ impl<const N: usize> FixedKeys<N> {
     pub(super) fn new(types: [DataType; N]) -> Self {
         FixedKeys {
             types,
-            table: HashTable::new(),
+            table: SlotTable::default(),
             words: vec![],
             nulls: vec![],
             free: FreeSlots::default(),
@@ -95,7 +99,7 @@ impl<const N: usize> FixedKeys<N> {
     }
 
     pub(super) fn memory_size(&self) -> usize {
-        self.table.allocation_size()
+        self.table.memory_size()
             + self.words.capacity() * size_of::<[u64; N]>()
             + self.nulls.capacity()
             + self.free.0.capacity() * size_of::<u32>()
@@ -111,57 +115,86 @@ impl<const N: usize> FixedKeys<N> {
         };
         let rows = words[0].len();
         if self.nulls.is_empty() && columns.iter().all(|column| column.null_count() == 0) {
-            for row in 0..rows {
-                slots.push(self.intern_key::<false>(key_at(words, row), 0));
-            }
-        } else {
-            self.nulls.resize(self.words.len(), 0);
-            for row in 0..rows {
-                let key = key_at(words, row);
-                let null = |(bit, column): (usize, &ArrayRef)| u8::from(column.is_null(row)) << bit;
-                let nulls = columns.iter().enumerate().map(null).fold(0, |bits, bit| bits | bit);
-                slots.push(self.intern_key::<true>(key, nulls));
+            self.intern_words::<false>(words, &[], rows, slots);
+            return Ok(());
+        }
+        self.nulls.resize(self.words.len(), 0);
+        let mut nulls = vec![0u8; rows];
+        for (bit, column) in columns.iter().enumerate() {
+            for (row, nulls) in nulls.iter_mut().enumerate() {
+                *nulls |= u8::from(column.is_null(row)) << bit;
             }
         }
+        self.intern_words::<true>(words, &nulls, rows, slots);
         Ok(())
     }
 
-    #[inline]
-    fn intern_key<const NULLS: bool>(&mut self, key: [u64; N], nulls: u8) -> u32 {
-        let (stored, stored_nulls, seed) = (&self.words, &self.nulls, self.seed);
-        let null_bits = |slot: u32| if NULLS { stored_nulls[slot as usize] } else { 0 };
-        let entry = self.table.entry(
-            hash_key(key, nulls, seed),
-            |slot| stored[*slot as usize] == key && null_bits(*slot) == nulls,
-            |slot| hash_key(stored[*slot as usize], null_bits(*slot), seed),
-        );
-        match entry {
-            Entry::Occupied(entry) => *entry.get(),
-            Entry::Vacant(entry) => {
-                let slot = self.free.take(stored.len());
-                entry.insert(slot);
-                if slot as usize == self.words.len() {
-                    self.words.push(key);
-                    if NULLS {
-                        self.nulls.push(nulls);
-                    }
-                } else {
-                    self.words[slot as usize] = key;
-                    if NULLS {
-                        self.nulls[slot as usize] = nulls;
-                    }
+    /// Works on blocks of rows: first it reads the table's entries for all of them, then the keys that those
+    /// point to, so that the processor waits for many at once. Only keys that are not where a search begins
+    /// are searched for one by one.
+    fn intern_words<const NULLS: bool>(
+        &mut self,
+        words: &[Vec<u64>; N],
+        nulls: &[u8],
+        rows: usize,
+        slots: &mut Vec<u32>,
+    ) {
+        let nulls_at = |row: usize| if NULLS { nulls[row] } else { 0 };
+        let mut tags = [0 as Tag; BLOCK_ROWS];
+        let mut found = [NOT_FOUND; BLOCK_ROWS];
+        for start in (0..rows).step_by(BLOCK_ROWS) {
+            let block = start..rows.min(start + BLOCK_ROWS);
+            for (tag, row) in tags.iter_mut().zip(block.clone()) {
+                *tag = SlotTable::tag(hash_key(key_at(words, row), nulls_at(row), self.seed));
+            }
+            for (found, tag) in found.iter_mut().zip(&tags[..block.len()]) {
+                *found = self.table.first(*tag).unwrap_or(NOT_FOUND);
+            }
+            for (found, row) in found.iter_mut().zip(block.clone()) {
+                if !self.has_key::<NULLS>(*found, key_at(words, row), nulls_at(row)) {
+                    *found = NOT_FOUND;
                 }
-                slot
+            }
+            for ((found, tag), row) in found.iter().zip(&tags).zip(block) {
+                slots.push(match *found {
+                    NOT_FOUND => self.intern_key::<NULLS>(*tag, key_at(words, row), nulls_at(row)),
+                    slot => slot,
+                });
             }
         }
+    }
+
+    /// Whether a slot, if it exists, has this key.
+    #[inline]
+    fn has_key<const NULLS: bool>(&self, slot: u32, key: [u64; N], nulls: u8) -> bool {
+        self.words.get(slot as usize) == Some(&key) && (!NULLS || self.nulls[slot as usize] == nulls)
+    }
+
+    fn intern_key<const NULLS: bool>(&mut self, tag: Tag, key: [u64; N], nulls: u8) -> u32 {
+        if let Some(slot) = self.table.find(tag, |slot| self.has_key::<NULLS>(slot, key, nulls)) {
+            return slot;
+        }
+        let slot = self.free.take(self.words.len());
+        self.table.insert(tag, slot);
+        if slot as usize == self.words.len() {
+            self.words.push(key);
+            if NULLS {
+                self.nulls.push(nulls);
+            }
+        } else {
+            self.words[slot as usize] = key;
+            if NULLS {
+                self.nulls[slot as usize] = nulls;
+            }
+        }
+        slot
     }
 
     pub(super) fn release(&mut self, slots: &[u32]) {
         for slot in slots {
             let key = self.words[*slot as usize];
             let nulls = self.nulls.get(*slot as usize).copied().unwrap_or(0);
-            if let Ok(entry) = self.table.find_entry(hash_key(key, nulls, self.seed), |other| other == slot) {
-                entry.remove();
+            if self.table.remove(SlotTable::tag(hash_key(key, nulls, self.seed)), *slot) {
                 self.free.0.push(*slot);
             }
         }

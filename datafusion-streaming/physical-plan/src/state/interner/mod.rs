@@ -10,6 +10,7 @@
 mod bytes;
 mod fixed;
 mod rows;
+mod slot_table;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;

@@ -77,7 +77,7 @@ pub struct IntervalJoinNode {
 }
 
 impl IntervalJoinNode {
-    /// A join of append-only inputs. The interval's conditions may be among those of `spec` or not.
+    /// A join of append-only inputs. The interval's conditions need not be among those of `spec`.
     pub fn try_new(spec: JoinSpec, interval: Interval) -> Result<Self> {
         let padded = match spec.join_type {
             JoinType::Inner => [false, false],

@@ -1,8 +1,5 @@
 //! Rows to their partners, and away when none can come any more.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use arrow::array::RecordBatch;
 use datafusion_common::Result;
 
@@ -13,7 +10,7 @@ use crate::operators::join::emission::Emission;
 use crate::operators::join::side::{JoinKeys, JoinSide, NONE};
 use crate::operators::join::{LEFT, RIGHT};
 use crate::runtime::{Context, Operator, Output};
-use crate::state::StateTable;
+use crate::state::{StateTable, TimeQueue};
 use crate::time::{Watermark, millis_of};
 
 pub(super) struct IntervalJoin {
@@ -32,7 +29,7 @@ struct Times {
     /// By row.
     of_row: Vec<i64>,
     /// The rows by the last time that a partner may have.
-    ends: BinaryHeap<Reverse<(i64, u32)>>,
+    ends: TimeQueue<u32>,
 }
 
 impl Times {
@@ -42,20 +39,13 @@ impl Times {
             self.of_row.resize(ids, 0);
         }
         self.of_row[id as usize] = time;
-        self.ends.push(Reverse((end, id)));
+        self.ends.push(end, id);
     }
 
     /// Takes out the rows whose partners are all before the watermark.
     fn pop_ended(&mut self, watermark: Watermark) -> Vec<u32> {
-        let mut ended = vec![];
-        while let Some(Reverse((end, id))) = self.ends.peek().copied() {
-            if end >= watermark.0 && watermark != Watermark::MAX {
-                break;
-            }
-            self.ends.pop();
-            ended.push(id);
-        }
-        ended
+        let before = if watermark == Watermark::MAX { i64::MAX } else { watermark.0.saturating_sub(1) };
+        self.ends.pop_until(before).map(|(_, id)| id).collect()
     }
 }
 

@@ -1,0 +1,125 @@
+//! Runs the baseline's jobs: `jobs [OPTIONS] [NAME…]`, or prints the table that compares them with Flink:
+//! `jobs --table OURS.jsonl FLINK.csv`.
+
+#![expect(clippy::disallowed_methods, reason = "what a run takes is wall-clock time")]
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use datafusion::common::{Result, exec_datafusion_err, exec_err};
+use datafusion_streaming_benches::jobs::{Job, Source};
+use datafusion_streaming_benches::queries::{QUERIES, Query};
+use datafusion_streaming_benches::report::{Measured, table};
+use tokio::runtime::Builder;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const USAGE: &str = "\
+usage: jobs [OPTIONS] [NAME…]              run the jobs (all, where none is named); one JSON line a job
+       jobs --list                         the names
+       jobs --table OURS.jsonl FLINK.csv   compare with the results.csv of the Flink harness
+  --events N       events of a run (the job's own number)
+  --runs N         measured runs, after one that is not (5)
+  --parallelism N  partitions, and threads (1)
+  --generate       generate the rows within the run, as Flink's harness does; else they are in memory
+  --explain        print the plans and run nothing";
+
+struct Options {
+    events: Option<u64>,
+    runs: usize,
+    parallelism: usize,
+    source: Source,
+    explain: bool,
+    queries: Vec<Query>,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}\n{USAGE}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<()> {
+    match arguments {
+        [command] if command == "--list" => {
+            QUERIES.iter().for_each(|query| println!("{}", query.name));
+            Ok(())
+        }
+        [command, ours, flink] if command == "--table" => {
+            let ours = lines(ours, Measured::from_json)?;
+            print!("{}", table(&ours, &lines(flink, Measured::from_flink)?));
+            Ok(())
+        }
+        _ => measure(&parse(arguments)?),
+    }
+}
+
+fn lines(path: &str, read: impl Fn(&str) -> Result<Measured>) -> Result<Vec<Measured>> {
+    let text = std::fs::read_to_string(path).map_err(|error| exec_datafusion_err!("{path}: {error}"))?;
+    text.lines().map(read).collect()
+}
+
+fn parse(arguments: &[String]) -> Result<Options> {
+    let mut options = Options {
+        events: None,
+        runs: 5,
+        parallelism: 1,
+        source: Source::Memory,
+        explain: false,
+        queries: vec![],
+    };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut number = || {
+            let value = rest.next().and_then(|value| value.parse::<u64>().ok()).filter(|value| *value > 0);
+            value.ok_or_else(|| exec_datafusion_err!("{argument} needs a positive number"))
+        };
+        match argument.as_str() {
+            "--events" => options.events = Some(number()?),
+            "--runs" => options.runs = number()? as usize,
+            "--parallelism" => options.parallelism = number()? as usize,
+            "--generate" => options.source = Source::Generator,
+            "--explain" => options.explain = true,
+            name => match QUERIES.iter().find(|query| query.name == name) {
+                Some(query) => options.queries.push(*query),
+                None => return exec_err!("there is no job or option {name}"),
+            },
+        }
+    }
+    if options.queries.is_empty() {
+        options.queries = QUERIES.to_vec();
+    }
+    Ok(options)
+}
+
+fn measure(options: &Options) -> Result<()> {
+    let mut builder = match options.parallelism {
+        1 => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
+    let runtime = builder.worker_threads(options.parallelism).enable_all().build();
+    let runtime = runtime.map_err(|error| exec_datafusion_err!("no runtime: {error}"))?;
+    for query in &options.queries {
+        let events = options.events.unwrap_or(query.events);
+        let job = runtime.block_on(Job::try_new(*query, events, options.source, options.parallelism))?;
+        if options.explain {
+            println!("{}\n{}\n", query.name, runtime.block_on(job.explain())?);
+            continue;
+        }
+        let mut rows = runtime.block_on(job.run())?;
+        let mut wall_s = vec![];
+        for _ in 0..options.runs {
+            let start = Instant::now();
+            rows = runtime.block_on(job.run())?;
+            wall_s.push(start.elapsed().as_secs_f64());
+        }
+        println!("{}", Measured::new(query.name, events, wall_s, rows as u64).to_json());
+    }
+    Ok(())
+}

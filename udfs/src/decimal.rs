@@ -201,6 +201,11 @@ pub fn remainder(dividend: Unscaled, divisor: Unscaled, scale: i32) -> Option<i1
 
 /// The double next to a decimal.
 pub fn to_f64(value: i128, scale: u32) -> f64 {
+    const EXACT: u128 = 1 << 53;
+    if value.unsigned_abs() <= EXACT && scale <= 22 {
+        // both are doubles, and so is one division rounded correctly
+        return value as f64 / 10_f64.powi(scale as i32);
+    }
     // the standard library rounds text correctly
     format!("{value}e-{scale}").parse().unwrap_or(f64::NAN)
 }

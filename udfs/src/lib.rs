@@ -3,6 +3,7 @@
 //! - [`aggregate`]: aggregate functions whose state is typed columns indexed by group slot. One
 //!   implementation serves DataFusion's batch aggregation, the streaming aggregation with
 //!   retraction, and the windows.
+//! - [`common_type`]: the types to which values are widened.
 //! - [`scalar`]: Flink's scalar functions, one a file.
 //! - [`datetime`]: the calendar, zones and Java's patterns.
 //! - [`decimal`]: Flink's arithmetic on DECIMAL.
@@ -10,6 +11,7 @@
 //! - [`types`]: Flink's names of Arrow types.
 
 pub mod aggregate;
+pub mod common_type;
 pub mod datetime;
 pub mod decimal;
 pub mod json;

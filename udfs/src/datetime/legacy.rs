@@ -24,7 +24,7 @@ pub fn parse_lenient(text: &str) -> Option<LocalDateTime> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Element {
+pub(super) enum Element {
     Literal(char),
     Field(char, usize),
 }
@@ -33,7 +33,7 @@ enum Element {
 /// letters: `S` are milliseconds, `u` is the number of the day of the week from Monday.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyPattern {
-    elements: Vec<Element>,
+    pub(super) elements: Vec<Element>,
 }
 
 impl LegacyPattern {

@@ -2,6 +2,7 @@
 
 mod calendar;
 mod legacy;
+mod legacy_read;
 mod parse;
 mod pattern;
 mod print;
@@ -10,7 +11,8 @@ mod zone;
 
 pub use calendar::{Date, LocalDateTime};
 pub use legacy::{LegacyPattern, parse_lenient};
-pub use parse::{parse_sql_timestamp, parse_timestamp};
+pub use legacy_read::ReadTime;
+pub use parse::{parse_date, parse_sql_timestamp, parse_timestamp};
 pub use pattern::Pattern;
 pub use units::{TimeUnitRange, ceil, ceil_date, floor, floor_date};
 pub use zone::LocalZone;

@@ -9,6 +9,26 @@ use super::print::texts;
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
+/// Reads `y[-M[-d]]`, the year up to 9999, with spaces around each number. What stands behind a space is ignored unless the
+/// text begins with one. `None` for a text of another form and for a day that the month does not have.
+pub fn parse_date(text: &str) -> Option<Date> {
+    let text = match text.find(' ') {
+        Some(space @ 1..) => &text[..space],
+        _ => text,
+    };
+    let mut parts = text.splitn(3, '-');
+    let mut number = |least: i64, most: i64| match parts.next() {
+        None => Some(least.max(1)),
+        Some(part) => {
+            let part = part.trim_matches(|letter| letter <= ' ');
+            let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+            part.parse().ok().filter(|number| digits && (least..=most).contains(number))
+        }
+    };
+    let date = Date { year: number(0, 9999)?, month: number(1, 12)?, day: number(1, 31)? };
+    (date.day <= date.length_of_month()).then_some(date)
+}
+
 /// Reads a timestamp as Flink's `TO_TIMESTAMP(text)` does:
 /// `yyyy-[M]M-[d]d[ [H]H:[m]m:[s]s[.f{0,9}]]`. A day beyond the end of its month is the last one.
 /// `None` for any other text.

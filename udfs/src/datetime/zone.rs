@@ -59,7 +59,52 @@ impl LocalZone {
         };
         local - i64::from(offset.local_minus_utc()) * 1000
     }
+
+    /// The instant of a wall-clock time as `java.util.Calendar` has it, both in milliseconds since the epoch: of a
+    /// time that comes twice the later one; else as [`LocalZone::to_instant`].
+    pub fn to_later_instant(self, local: i64) -> i64 {
+        if let (LocalZone::Region(region), Some(wall)) = (self, DateTime::from_timestamp_millis(local))
+            && let LocalResult::Ambiguous(_, later) = region.offset_from_local_datetime(&wall.naive_utc())
+        {
+            return local - i64::from(later.fix().local_minus_utc()) * 1000;
+        }
+        self.to_instant(local)
+    }
+
+    /// The instant at which a clock on the wall has passed a time, in milliseconds, for windows to fire by: of
+    /// a time that comes twice the later one; of one that a clock change leaves out, the instant of the change.
+    fn passing_instant(self, local: i64) -> i64 {
+        if let (LocalZone::Region(region), Some(wall)) = (self, DateTime::from_timestamp_millis(local)) {
+            match region.offset_from_local_datetime(&wall.naive_utc()) {
+                LocalResult::Ambiguous(_, later) => {
+                    return local - i64::from(later.fix().local_minus_utc()) * 1000;
+                }
+                LocalResult::None => {
+                    let moved = self.to_instant(local);
+                    return moved - moved.rem_euclid(MILLIS_PER_HOUR);
+                }
+                LocalResult::Single(_) => {}
+            }
+        }
+        self.to_instant(local)
+    }
+
+    /// The instant in milliseconds at which a window that ends at the wall-clock time `end` is over.
+    pub fn over_at(self, end: i64) -> i64 {
+        self.passing_instant(end.saturating_sub(1)).saturating_add(1)
+    }
+
+    /// Whether a window that ends at the wall-clock time `end` is over when the watermark stands at
+    /// `watermark`: whether it has passed the last millisecond of the window.
+    pub fn has_passed(self, end: i64, watermark: i64) -> bool {
+        if self == LocalZone::UTC {
+            return end.saturating_sub(1) <= watermark;
+        }
+        self.passing_instant(end.saturating_sub(1)) <= watermark
+    }
 }
+
+const MILLIS_PER_HOUR: i64 = 3_600_000;
 
 fn offset_of_wall(region: Tz, wall: NaiveDateTime) -> FixedOffset {
     match region.offset_from_local_datetime(&wall) {
@@ -89,6 +134,19 @@ mod tests {
         assert_eq!(new_york.to_instant(wall("2024-03-10T02:30:00")), wall("2024-03-10T07:30:00"));
         // 01:30 comes twice on 3 November: the first is EDT
         assert_eq!(new_york.to_instant(wall("2024-11-03T01:30:00")), wall("2024-11-03T05:30:00"));
+        assert_eq!(new_york.to_later_instant(wall("2024-11-03T01:30:00")), wall("2024-11-03T06:30:00"));
+        assert_eq!(new_york.to_later_instant(wall("2024-03-10T02:30:00")), wall("2024-03-10T07:30:00"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_window_in_the_hour_that_comes_twice_fires_after_the_second() -> Result<()> {
+        let new_york = LocalZone::parse("America/New_York")?;
+        let end = wall("2024-11-03T02:00:00");
+        assert!(!new_york.has_passed(end, wall("2024-11-03T06:30:00")));
+        assert!(new_york.has_passed(end, wall("2024-11-03T07:00:00") - 1));
+        // from 02:00 to 03:00 on 10 March there is nothing to wait for
+        assert!(new_york.has_passed(wall("2024-03-10T03:00:00"), wall("2024-03-10T07:00:00")));
         Ok(())
     }
 

@@ -23,11 +23,18 @@ pub(super) type Types = fn(&[DataType]) -> Option<(Vec<DataType>, DataType)>;
 pub(super) enum Nullable {
     /// If an argument can.
     IfArgument,
+    /// If the first argument can.
+    IfFirst,
+    /// If all arguments can.
+    IfAll,
     /// Always.
     Always,
     /// Never.
     Never,
 }
+
+/// What a call is planned as.
+pub(super) type PlannedAs = fn(Vec<Expr>, &SimplifyContext) -> ExprSimplifyResult;
 
 /// A function: its name, types and evaluation.
 pub(super) struct Plain {
@@ -38,7 +45,7 @@ pub(super) struct Plain {
     evaluate: fn(&ScalarFunctionArgs) -> Result<ArrayRef>,
     signature: Signature,
     aliases: Vec<String>,
-    planned_as: Option<fn(Vec<Expr>) -> ExprSimplifyResult>,
+    planned_as: Option<PlannedAs>,
 }
 
 impl Plain {
@@ -67,13 +74,18 @@ impl Plain {
         Self { nullable, ..self }
     }
 
+    /// NULL only where the first argument is.
+    pub(super) fn of_first(self) -> Self {
+        self.nullable(Nullable::IfFirst)
+    }
+
     /// That also depends on the session: its zone or its clock.
     pub(super) fn stable(self) -> Self {
         Self { signature: Signature::user_defined(Volatility::Stable), ..self }
     }
 
     /// That is planned as an expression, whose parts are evaluated only for the rows that need them.
-    pub(super) fn planned_as(self, planned_as: fn(Vec<Expr>) -> ExprSimplifyResult) -> Self {
+    pub(super) fn planned_as(self, planned_as: PlannedAs) -> Self {
         Self { planned_as: Some(planned_as), ..self }
     }
 
@@ -81,6 +93,11 @@ impl Plain {
     pub(super) fn alias(mut self, name: &str) -> Self {
         self.aliases.push(name.to_owned());
         self
+    }
+
+    /// How it is called in SQL.
+    pub(super) fn form(&self) -> &'static str {
+        self.form
     }
 
     pub(super) fn udf(self) -> ScalarUDF {
@@ -138,16 +155,19 @@ impl ScalarUDFImpl for Plain {
         let types: Vec<_> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let nullable = match self.nullable {
             Nullable::IfArgument => any_nullable(args.arg_fields),
+            Nullable::IfFirst => args.arg_fields.first().is_some_and(|field| field.is_nullable()),
+            Nullable::IfAll => args.arg_fields.iter().all(|field| field.is_nullable()),
             Nullable::Always => true,
             Nullable::Never => false,
         };
         Ok(Arc::new(Field::new(self.name, self.return_type(&types)?, nullable)))
     }
 
-    fn simplify(&self, args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        Ok(self
-            .planned_as
-            .map_or_else(|| ExprSimplifyResult::Original(args.clone()), |plan| plan(args.clone())))
+    fn simplify(&self, args: Vec<Expr>, context: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        Ok(match self.planned_as {
+            Some(plan) => plan(args, context),
+            None => ExprSimplifyResult::Original(args),
+        })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -1,31 +1,54 @@
-//! Elements of arrays that are made by aggregates.
+//! Access to elements of arrays and values of maps.
 
-use datafusion::common::{DFSchema, Result};
-use datafusion::functions_nested::expr_fn::array_element;
+use arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawFieldAccessExpr};
-use datafusion::logical_expr::{Expr, GetFieldAccess};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, GetFieldAccess, lit};
+use datafusion_streaming_udfs::scalar::item;
 
-/// `ARRAY_AGG(x)[i]` as an element of the array. DataFusion makes an NTH_VALUE of it, which is another
-/// function, and none of Flink's.
+/// `array[i]` and `map[key]` as calls of Flink's function for them. DataFusion counts elements from the end for a negative index, and
+/// makes an NTH_VALUE of `ARRAY_AGG(x)[i]`.
 #[derive(Debug)]
-pub struct ElementsOfAggregates;
+pub struct Items;
 
-impl ExprPlanner for ElementsOfAggregates {
+impl ExprPlanner for Items {
     fn plan_field_access(
         &self,
         access: RawFieldAccessExpr,
-        _schema: &DFSchema,
+        schema: &DFSchema,
     ) -> Result<PlannerResult<RawFieldAccessExpr>> {
         let RawFieldAccessExpr { expr, field_access } = access;
-        Ok(match (expr, field_access) {
-            (expr, GetFieldAccess::ListIndex { key }) if is_array_agg(&expr) => {
-                PlannerResult::Planned(array_element(expr, *key))
+        Ok(match field_access {
+            GetFieldAccess::ListIndex { key } => {
+                if let Some(index) = index(&key)
+                    && index < 1
+                    && !is_map(&expr, schema)
+                {
+                    return plan_err!("Array element access needs an index starting at 1 but was {index}.");
+                }
+                PlannerResult::Planned(item().call(vec![expr, *key]))
             }
-            (expr, field_access) => PlannerResult::Original(RawFieldAccessExpr { expr, field_access }),
+            GetFieldAccess::NamedStructField { name } if is_map(&expr, schema) => {
+                PlannerResult::Planned(item().call(vec![expr, lit(name)]))
+            }
+            field_access => PlannerResult::Original(RawFieldAccessExpr { expr, field_access }),
         })
     }
 }
 
-fn is_array_agg(expr: &Expr) -> bool {
-    matches!(expr, Expr::AggregateFunction(function) if function.func.name() == "array_agg")
+fn is_map(expr: &Expr, schema: &DFSchema) -> bool {
+    matches!(expr.get_type(schema), Ok(DataType::Map(_, _)))
+}
+
+/// An index that is a literal.
+fn index(key: &Expr) -> Option<i64> {
+    match key {
+        Expr::Literal(value, _) => match value.cast_to(&DataType::Int64) {
+            Ok(ScalarValue::Int64(index)) => index,
+            _ => None,
+        },
+        Expr::Cast(Cast { expr, .. }) => index(expr),
+        Expr::Negative(expr) => index(expr).map(|index| -index),
+        _ => None,
+    }
 }

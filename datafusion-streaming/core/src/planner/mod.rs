@@ -19,7 +19,7 @@ mod window_tvf;
 pub(crate) use group_windows::{group_window_functions, plan_group_windows};
 pub(crate) use null_aware::CorrelatedNotIn;
 
-pub use elements::ElementsOfAggregates;
+pub use elements::Items;
 pub use extension::StreamingExtensionPlanner;
 pub use from_changelog::FromChangelog;
 pub use global_aggregate::{GlobalAggregate, KeepGlobalAggregates};

@@ -23,12 +23,12 @@ use datafusion_streaming_udfs::aggregate::flink_aggregates;
 use super::describe::{describe, type_name};
 use super::explain::explain;
 use super::filters::plan_checked;
-use super::flink_types::FlinkTypes;
+use super::flink_types::{Arithmetic, FlinkTypes};
 use super::options;
 use super::rank_functions::bigint_rank;
 use super::script::FlinkScript;
 use crate::planner::{
-    CorrelatedNotIn, ElementsOfAggregates, KeepGlobalAggregates, group_window_functions, plan_group_windows,
+    CorrelatedNotIn, Items, KeepGlobalAggregates, group_window_functions, plan_group_windows,
 };
 use crate::sql::{CreateView, FlinkTypePlanner, Show, Statement, parse};
 use crate::tables::{StreamTable, TableDefinition};
@@ -147,7 +147,9 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
         .with_session_id(session_id)
         .with_type_planner(Arc::new(FlinkTypePlanner))
         .with_analyzer_rule(Arc::new(KeepGlobalAggregates));
-    builder.expr_planners().get_or_insert_default().insert(0, Arc::new(ElementsOfAggregates));
+    let planners = builder.expr_planners().get_or_insert_default();
+    planners.insert(0, Arc::new(Items));
+    planners.insert(0, Arc::new(Arithmetic));
     if let Some(analyzer) = builder.analyzer() {
         let rules = &mut analyzer.rules;
         let coercion = rules.iter().position(|rule| rule.name() == "type_coercion").unwrap_or(rules.len());
@@ -169,6 +171,8 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     let optimizer = &mut state.config_mut().options_mut().optimizer;
     optimizer.enable_physical_uncorrelated_scalar_subquery = false;
     optimizer.enable_round_robin_repartition = false;
+    // functions get the options as they are now
+    state.mark_start_execution();
     for aggregate in all_default_aggregate_functions() {
         // what Flink does not have; one of the user's by that name stays
         let name = aggregate.name();

@@ -17,7 +17,8 @@
 //! | `MULTISET<t>` | `Map(entries: {key: t, value: Int32})` |
 //! | `ROW<…>` | `Struct(…)` |
 //!
-//! Of `p`, the smallest unit that holds it is taken. What Arrow cannot tell (`CHAR(3)`, `TIMESTAMP(1)`,
+//! Of `p`, the smallest unit that holds it is taken. Nanoseconds are 64 bits from 1970, so a TIMESTAMP(7), (8) or (9) lies in the
+//! years 1677 to 2262; what is beyond is an error. Flink's reach from the year 0 to 9999 as those of up to 6 digits do here. What Arrow cannot tell (`CHAR(3)`, `TIMESTAMP(1)`,
 //! `ARRAY<INT NOT NULL>`) is kept as text in the metadata of the column's field, under [`FLINK_TYPE_KEY`]. It
 //! refines; nothing depends on it. Fields inside a nested type are always nullable and without metadata, since
 //! Arrow takes both as part of the type and two arrays would not compare equal for their sake.

@@ -50,7 +50,7 @@ impl WindowRows {
     /// the windows that got rows.
     pub(crate) fn add(&mut self, changes: &ChangelogBatch, cx: &Context<'_>) -> Result<Vec<TimeWindow>> {
         let ends = millis_of(changes.batch().column(self.columns.end))?;
-        let on_time = ends.iter().map(|end| Some(!self.columns.zone.has_passed(*end, cx.watermark)));
+        let on_time = ends.iter().map(|end| Some(!self.columns.zone.has_passed(*end, cx.watermark.0)));
         let on_time: BooleanArray = on_time.collect();
         cx.metrics.late_rows.add(on_time.false_count());
         self.keep(changes.filter(&on_time)?)
@@ -77,7 +77,7 @@ impl WindowRows {
     /// The first window in the order of firing, if it is over at `watermark`.
     pub(crate) fn due(&self, watermark: Watermark) -> Option<TimeWindow> {
         let ((end, start), _) = self.windows.first_key_value()?;
-        let is_due = self.columns.zone.has_passed(*end, watermark);
+        let is_due = self.columns.zone.has_passed(*end, watermark.0);
         is_due.then_some(TimeWindow { start: *start, end: *end })
     }
 

@@ -7,13 +7,12 @@ mod proctime;
 mod slicing;
 mod watermark;
 mod window;
-mod zone;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use current_watermark::{current_watermark_udf, reads_watermark, with_watermark};
+pub use datafusion_streaming_udfs::datetime::LocalZone;
 pub use millis::{millis_of, timestamps_of};
 pub use proctime::{PROCTIME_FUNCTION, proctime_udf};
 pub use slicing::Slicing;
 pub use watermark::{Merged, Watermark, WatermarkMerge};
 pub use window::{TimeWindow, WindowAssigner, window_start};
-pub use zone::LocalZone;

@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Date32Array, Int64Array, StringArray};
 use arrow::compute::cast as convert;
-use arrow::datatypes::{DataType, Date32Type, TimeUnit};
-use datafusion_common::{Result, exec_datafusion_err};
+use arrow::datatypes::{DataType, Date32Type, Int64Type, TimeUnit};
+use datafusion_common::Result;
 
-use super::super::instants::{Instants, session_zone};
-use super::{Casting, arrow_cast};
-use crate::datetime::{Date, LocalDateTime, LocalZone, MILLIS_PER_DAY, parse_timestamp};
+use super::{Casting, arrow_cast, precision};
+use crate::datetime::{LocalDateTime, LocalZone, MILLIS_PER_DAY, parse_date, parse_timestamp};
+use crate::scalar::time::{Instants, session_zone};
 
-fn per_second(unit: TimeUnit) -> i64 {
+/// Milliseconds and the nanoseconds beyond them as a value of a unit. `None` beyond 64 bits.
+fn of_unit(millis: i64, nanos: i64, unit: TimeUnit) -> Option<i64> {
     match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
+        TimeUnit::Second => Some(millis.div_euclid(1_000)),
+        TimeUnit::Millisecond => Some(millis),
+        TimeUnit::Microsecond => millis.checked_mul(1_000)?.checked_add(nanos / 1_000),
+        TimeUnit::Nanosecond => millis.checked_mul(1_000_000)?.checked_add(nanos),
     }
 }
 
@@ -24,13 +25,7 @@ fn per_second(unit: TimeUnit) -> i64 {
 fn value(time: LocalDateTime, unit: TimeUnit, zone: Option<LocalZone>) -> Option<i64> {
     let millis = time.to_millis()?;
     let millis = zone.map_or(millis, |zone| zone.to_instant(millis));
-    let finer = time.nanos % 1_000_000;
-    match unit {
-        TimeUnit::Second => Some(millis.div_euclid(1_000)),
-        TimeUnit::Millisecond => Some(millis),
-        TimeUnit::Microsecond => millis.checked_mul(1_000)?.checked_add(finer / 1_000),
-        TimeUnit::Nanosecond => millis.checked_mul(1_000_000)?.checked_add(finer),
-    }
+    of_unit(millis, time.nanos % 1_000_000, unit)
 }
 
 /// Integers as timestamps of this type.
@@ -44,13 +39,15 @@ pub(super) fn from_text(from: &ArrayRef, casting: &Casting<'_>) -> Result<ArrayR
     let texts = texts.as_string::<i32>();
     match casting.target {
         DataType::Date32 => {
-            let days = |text: &str| parse_date(text).and_then(|date| i32::try_from(date.to_days()).ok());
+            let days = |text: &str| {
+                parse_date(text.trim_matches(' ')).and_then(|date| i32::try_from(date.to_days()).ok())
+            };
             Ok(Arc::new(read(texts, casting, days).collect::<Result<Date32Array>>()?))
         }
         DataType::Timestamp(unit, zone) => {
             let zone = zone.is_some().then(|| session_zone(casting.config)).transpose()?;
             let parse = |text: &str| {
-                parse_timestamp(text.trim_matches(' ')).and_then(|time| value(time, *unit, zone))
+                parse_timestamp(text).and_then(|time| value(cut_digits(time, casting.to_digits), *unit, zone))
             };
             timestamps(read(texts, casting, parse).collect::<Result<Int64Array>>()?, casting.target)
         }
@@ -62,6 +59,12 @@ pub(super) fn from_text(from: &ArrayRef, casting: &Casting<'_>) -> Result<ArrayR
             Ok(convert(&values, other)?)
         }
     }
+}
+
+/// A time with the digits of its fraction that a type has.
+fn cut_digits(time: LocalDateTime, digits: Option<u32>) -> LocalDateTime {
+    let unit = 10_i64.pow(9 - digits.unwrap_or(9).min(9));
+    LocalDateTime { nanos: time.nanos / unit * unit, ..time }
 }
 
 fn read<'a, T>(
@@ -76,23 +79,6 @@ fn read<'a, T>(
             None => casting.refuse(&text),
         }
     })
-}
-
-/// `y-M-d`, or a part of it, with spaces around.
-fn parse_date(text: &str) -> Option<Date> {
-    let mut parts = text.trim_matches(' ').split('-');
-    let mut number = |least: i64, most: i64| match parts.next() {
-        None => Some(least),
-        Some(part)
-            if !part.is_empty() && part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit()) =>
-        {
-            part.parse().ok().filter(|number| (least..=most).contains(number))
-        }
-        Some(_) => None,
-    };
-    let (year, month, day) = (number(0, 9999)?, number(1, 12)?, number(1, 31)?);
-    let date = Date { year, month, day };
-    (parts.next().is_none() && day <= date.length_of_month()).then_some(date)
 }
 
 /// `H[:m[:s]][.f…]` in seconds of the day, with spaces around.
@@ -115,39 +101,69 @@ fn parse_time(text: &str) -> Option<i64> {
     parts.next().is_none().then_some(hours * 3600 + minutes * 60 + seconds)
 }
 
-/// Between TIMESTAMP, TIMESTAMP_LTZ, DATE and TIME where the session's zone matters.
+/// Between TIMESTAMP, TIMESTAMP_LTZ, DATE and TIME. A TIMESTAMP_LTZ is seen in the session's zone.
 pub(super) fn between(from: &ArrayRef, casting: &Casting<'_>) -> Result<ArrayRef> {
     let zone = session_zone(casting.config)?;
     match (from.data_type(), casting.target) {
-        (DataType::Timestamp(_, Some(_)), DataType::Timestamp(unit, None)) => {
+        (DataType::Timestamp(_, from_zone), DataType::Timestamp(unit, to_zone)) => {
             let instants = Instants::new(from, casting.config)?;
-            let values: Int64Array = (0..from.len())
-                .map(|row| instants.local(row).and_then(|time| value(time, *unit, None)))
-                .collect();
-            timestamps(values, casting.target)
+            let digits = casting.to_digits.unwrap_or(9);
+            let row = |row: usize| {
+                let Some((millis, nanos)) = instants.millis(row) else { return Ok(None) };
+                let millis = match (from_zone, to_zone) {
+                    (Some(_), None) => zone.to_local(millis),
+                    (None, Some(_)) => zone.to_instant(millis),
+                    _ => millis,
+                };
+                let (millis, nanos) = precision::cut(millis, nanos, digits);
+                match of_unit(millis, nanos, *unit) {
+                    Some(value) => Ok(Some(value)),
+                    None => casting.refuse(&format_args!("a time {millis} ms from 1970")),
+                }
+            };
+            timestamps((0..from.len()).map(row).collect::<Result<Int64Array>>()?, casting.target)
         }
-        (DataType::Timestamp(_, None), DataType::Timestamp(unit, Some(_))) => {
+        (DataType::Timestamp(_, None), DataType::Date32) => {
             let instants = Instants::new(from, casting.config)?;
-            let values: Int64Array = (0..from.len())
-                .map(|row| instants.local(row).and_then(|time| value(time, *unit, Some(zone))))
-                .collect();
-            timestamps(values, casting.target)
+            // before 1970 toward 1970
+            let day = |row: usize| i32::try_from(instants.millis(row)?.0 / MILLIS_PER_DAY).ok();
+            Ok(Arc::new((0..from.len()).map(day).collect::<Date32Array>()))
         }
-        (DataType::Timestamp(unit, Some(_)), target) => {
-            let local = DataType::Timestamp(*unit, None);
-            let local = between(from, &casting.to(&local))?;
-            arrow_cast(&local, target, casting.lenient)
+        (DataType::Timestamp(_, Some(_)), DataType::Date32) => {
+            let instants = Instants::new(from, casting.config)?;
+            let day = |row: usize| i32::try_from(instants.local(row)?.days).ok();
+            Ok(Arc::new((0..from.len()).map(day).collect::<Date32Array>()))
         }
-        (DataType::Date32, DataType::Timestamp(unit, Some(_))) => {
+        (DataType::Timestamp(_, _), target @ (DataType::Time32(_) | DataType::Time64(_))) => {
+            let instants = Instants::new(from, casting.config)?;
+            let nanos: Int64Array = (0..from.len()).map(|row| Some(instants.local(row)?.nanos)).collect();
+            let times = convert(&(Arc::new(nanos) as ArrayRef), &DataType::Time64(TimeUnit::Nanosecond))?;
+            Ok(convert(&times, target)?)
+        }
+        (DataType::Date32, DataType::Timestamp(unit, to_zone)) => {
             let days = from.as_primitive::<Date32Type>();
             let value = |days: i32| {
-                let instant = zone.to_instant(i64::from(days) * MILLIS_PER_DAY);
-                let seconds = instant.div_euclid(1_000);
-                seconds
-                    .checked_mul(per_second(*unit))
-                    .ok_or_else(|| exec_datafusion_err!("a DATE is out of range of {}", casting.target))
+                let local = i64::from(days) * MILLIS_PER_DAY;
+                let millis = if to_zone.is_some() { zone.to_instant(local) } else { local };
+                match of_unit(millis, 0, *unit) {
+                    Some(value) => Ok(Some(value)),
+                    None => casting.refuse(&format_args!("the day {days} from 1970")),
+                }
             };
-            let values = days.iter().map(|day| day.map(value).transpose()).collect::<Result<Int64Array>>()?;
+            let values =
+                days.iter().map(|day| day.map_or(Ok(None), value)).collect::<Result<Int64Array>>()?;
+            timestamps(values, casting.target)
+        }
+        (DataType::Time32(_) | DataType::Time64(_), DataType::Timestamp(unit, to_zone)) => {
+            let nanos = convert(from, &DataType::Time64(TimeUnit::Nanosecond))?;
+            let nanos = convert(&nanos, &DataType::Int64)?;
+            let value = |nanos: i64| {
+                let local = nanos / 1_000_000;
+                let millis = if to_zone.is_some() { zone.to_instant(local) } else { local };
+                of_unit(millis, nanos % 1_000_000, *unit)
+            };
+            let values: Int64Array =
+                nanos.as_primitive::<Int64Type>().iter().map(|nanos| nanos.and_then(value)).collect();
             timestamps(values, casting.target)
         }
         (_, target) => arrow_cast(from, target, casting.lenient),

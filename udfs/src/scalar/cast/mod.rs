@@ -1,7 +1,10 @@
 //! CAST and TRY_CAST.
 
 mod datetime;
+mod decimal_text;
+mod nested;
 mod number;
+mod precision;
 mod text;
 
 use std::sync::Arc;
@@ -16,6 +19,7 @@ use datafusion_expr::{
 };
 
 use super::arguments::{array, result_of};
+use crate::scalar::interval::MONTHS;
 use crate::types::{FLINK_TYPE, field_type_name, type_name};
 
 /// `CAST(x AS type)` and `TRY_CAST(x AS type)` where Flink's answer is another than Arrow's. What cannot
@@ -32,6 +36,12 @@ struct Casting<'a> {
     target: &'a DataType,
     lenient: bool,
     config: &'a ConfigOptions,
+    /// Whether an interval is one of months.
+    of_months: bool,
+    /// The digits of the fraction of timestamps that are cast.
+    from_digits: Option<u32>,
+    /// The digits of the fraction of the timestamps they become.
+    to_digits: Option<u32>,
 }
 
 impl Casting<'_> {
@@ -49,7 +59,14 @@ impl Casting<'_> {
 
     /// The same with another type as target.
     fn to<'b>(&'b self, target: &'b DataType) -> Casting<'b> {
-        Casting { target, lenient: self.lenient, config: self.config }
+        Casting {
+            target,
+            lenient: self.lenient,
+            config: self.config,
+            of_months: self.of_months,
+            from_digits: None,
+            to_digits: None,
+        }
     }
 }
 
@@ -76,17 +93,24 @@ impl FlinkCast {
             return Ok(true);
         }
         if from == to {
-            return Ok(false);
+            // a timestamp may lose digits that Arrow's unit does not tell
+            return Ok(matches!(to, DataType::Timestamp(_, _)) && target.metadata().contains_key(FLINK_TYPE));
         }
         Ok(match (from, to) {
+            (DataType::List(from), DataType::List(to)) => nested::differs(from, to)?,
+            (DataType::Struct(from), DataType::Struct(to)) => {
+                if from.len() != to.len() {
+                    return plan_err!("a ROW of {} fields cannot be cast to one of {}", from.len(), to.len());
+                }
+                for (from, to) in from.iter().zip(to) {
+                    nested::differs(from, to)?;
+                }
+                true
+            }
+            (DataType::Map(from, _), DataType::Map(to, _)) => nested::differs(from, to)?,
             _ if is_text(from) => !is_text(to) && !is_binary(to) && (is_simple(to)),
-            _ if is_text(to) => !matches!(from, DataType::Interval(_) | DataType::Duration(_)),
-            (DataType::Timestamp(_, from), DataType::Timestamp(_, to)) => from.is_some() != to.is_some(),
-            (
-                DataType::Timestamp(_, Some(_)),
-                DataType::Date32 | DataType::Time32(_) | DataType::Time64(_),
-            ) => true,
-            (DataType::Date32, DataType::Timestamp(_, Some(_))) => true,
+            _ if is_text(to) => true,
+            _ if is_time(from) && is_time(to) => true,
             (DataType::Boolean, _) | (_, DataType::Boolean) => is_number(from) || is_number(to),
             _ => is_number(from) && is_number(to),
         })
@@ -127,10 +151,13 @@ fn refused(from: &DataType, to: &DataType) -> bool {
 
 fn cast(from: &ArrayRef, casting: &Casting<'_>) -> Result<ArrayRef> {
     let to = casting.target;
-    if from.data_type() == to {
+    if from.data_type() == to && casting.from_digits == casting.to_digits {
         return Ok(Arc::clone(from));
     }
     match from.data_type() {
+        DataType::List(_) | DataType::Struct(_) | DataType::Map(_, _) if !is_text(to) => {
+            nested::cast(from, casting)
+        }
         source if is_text(source) && is_time(to) => datetime::from_text(from, casting),
         source if is_text(source) && is_simple(to) => number::from_text(from, casting),
         _ if is_text(to) => text::from_any(from, casting),
@@ -186,8 +213,14 @@ impl ScalarUDFImpl for FlinkCast {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let casting =
-            Casting { target: self.target.data_type(), lenient: self.lenient, config: &args.config_options };
+        let casting = Casting {
+            target: self.target.data_type(),
+            lenient: self.lenient,
+            config: &args.config_options,
+            of_months: args.arg_fields[0].metadata().get(FLINK_TYPE).is_some_and(|name| name == MONTHS),
+            from_digits: precision::fraction_digits(&args.arg_fields[0]),
+            to_digits: precision::fraction_digits(&self.target),
+        };
         let values = cast(&array(&args, 0)?, &casting)?;
         result_of(&args, text::of_length(values, &self.target)?)
     }

@@ -11,8 +11,9 @@ use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 use datafusion_common::{Result, exec_err, internal_err};
 
 use super::super::text_number::{parse_decimal, parse_f64};
-use super::{Casting, arrow_cast};
+use super::{Casting, arrow_cast, decimal_text};
 use crate::decimal;
+use crate::types::type_name;
 
 /// Text as numbers and BOOLEAN.
 pub(super) fn from_text(from: &ArrayRef, casting: &Casting<'_>) -> Result<ArrayRef> {
@@ -41,7 +42,7 @@ pub(super) fn from_text(from: &ArrayRef, casting: &Casting<'_>) -> Result<ArrayR
             read(texts, casting, |text| parse_f64(java_trim(text)))?.collect::<Result<Float64Array>>()?,
         ),
         DataType::Decimal128(precision, scale) => {
-            let parse = |text: &str| parse_decimal(java_trim(text), *precision, *scale);
+            let parse = |text: &str| decimal_text::parse(text, *precision, *scale);
             let values = read(texts, casting, parse)?.collect::<Result<Decimal128Array>>()?;
             Arc::new(values.with_precision_and_scale(*precision, *scale)?)
         }
@@ -107,6 +108,12 @@ pub(super) fn between(from: &ArrayRef, casting: &Casting<'_>) -> Result<ArrayRef
     let to = casting.target;
     match (from.data_type(), to) {
         (source, DataType::Boolean) => not_zero(from, source),
+        (DataType::Boolean, DataType::Decimal128(precision, scale)) => {
+            if i32::from(*precision) <= i32::from(*scale) && from.as_boolean().true_count() > 0 {
+                return exec_err!("Cannot convert 1 to {} due to overflow", type_name(to));
+            }
+            from_integers(&convert(from, &DataType::Int64)?, casting)
+        }
         (DataType::Boolean, _) => from_integers(&convert(from, &DataType::Int64)?, casting),
         (source, _) if source.is_signed_integer() => from_integers(from, casting),
         (DataType::Float32 | DataType::Float64, _) if to.is_signed_integer() => {

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, StringArray, StringBuilder};
 use arrow::compute::cast as convert;
-use arrow::datatypes::{DataType, Field, Float32Type, Float64Type};
+use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, IntervalMonthDayNanoType};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion_common::Result;
 
-use super::super::instants::Instants;
 use super::super::text_number::{write_f32, write_f64};
 use super::{Casting, is_binary, is_text};
 use crate::datetime::LocalDateTime;
+use crate::scalar::interval::{is_interval, write_interval};
+use crate::scalar::time::Instants;
 use crate::types::FLINK_TYPE;
 
 /// The `n` of a CHAR(n), VARCHAR(n), BINARY(n) or VARBINARY(n), and whether shorter values are padded.
@@ -137,17 +138,25 @@ fn texts(from: &ArrayRef, casting: &Casting<'_>) -> Result<StringArray> {
             })
         }
         DataType::Timestamp(unit, _) => {
-            let digits = match unit {
+            let of_unit = match unit {
                 arrow::datatypes::TimeUnit::Second => 0,
                 arrow::datatypes::TimeUnit::Millisecond => 3,
                 arrow::datatypes::TimeUnit::Microsecond => 6,
                 arrow::datatypes::TimeUnit::Nanosecond => 9,
             };
+            let digits = casting.from_digits.map_or(of_unit, |digits| digits as usize);
             let instants = Instants::new(from, casting.config)?;
             rows(from, |row, text| {
                 if let Some(time) = instants.local(row) {
                     write_timestamp(time, digits, text);
                 }
+                Ok(())
+            })
+        }
+        source if is_interval(source) => {
+            let values = from.as_primitive::<IntervalMonthDayNanoType>();
+            rows(from, |row, text| {
+                write_interval(values.value(row), casting.of_months, text);
                 Ok(())
             })
         }

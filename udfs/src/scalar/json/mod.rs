@@ -1,7 +1,15 @@
-//! JSON_VALUE, JSON_QUERY, JSON_EXISTS, IS JSON, JSON_OBJECT, JSON_ARRAY and JSON.
+//! JSON_VALUE, JSON_QUERY, JSON_EXISTS, IS JSON, JSON_OBJECT, JSON_ARRAY, JSON, JSON_STRING, JSON_QUOTE and JSON_UNQUOTE.
 
-mod construct;
 mod document;
+mod is_json;
+mod json_array;
+mod json_exists;
+mod json_object;
+mod json_quote;
+mod json_string;
+mod json_text;
+mod json_unquote;
+mod members;
 mod path;
 mod query;
 
@@ -12,13 +20,23 @@ use datafusion_expr::{ScalarFunctionArgs, ScalarUDF};
 use self::document::Json;
 use self::path::Path;
 use super::arguments::strings;
+pub use json_string::JsonString;
 pub use query::JsonPathFunction;
 
 /// The functions on JSON.
-pub(super) fn json_functions() -> Vec<ScalarUDF> {
-    let mut functions = construct::functions();
-    functions.extend(query::functions());
-    functions
+pub(super) fn functions() -> Vec<ScalarUDF> {
+    vec![
+        ScalarUDF::from(JsonPathFunction::new(false)),
+        ScalarUDF::from(JsonPathFunction::new(true)),
+        ScalarUDF::from(JsonString::default()),
+        is_json::is_json(),
+        json_array::json_array(),
+        json_exists::json_exists(),
+        json_object::json_object(),
+        json_quote::json_quote(),
+        json_text::json(),
+        json_unquote::json_unquote(),
+    ]
 }
 
 /// What is at a path of a document.

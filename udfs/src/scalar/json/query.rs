@@ -1,4 +1,4 @@
-//! JSON_VALUE, JSON_QUERY, JSON_EXISTS and IS JSON.
+//! JSON_VALUE and JSON_QUERY.
 
 use std::sync::Arc;
 
@@ -7,67 +7,12 @@ use arrow::array::{Float64Array, Int32Array};
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion_common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::super::arguments::{constant_text, is_text, result_of, strings};
-use super::super::plain::{Nullable, Plain};
 use super::document::Json;
 use super::{Found, failed, find_rows};
-
-pub(super) fn functions() -> Vec<ScalarUDF> {
-    vec![
-        ScalarUDF::from(JsonPathFunction::new(false)),
-        ScalarUDF::from(JsonPathFunction::new(true)),
-        Plain::new("json_exists", "JSON_EXISTS(<CHARACTER>, <CHARACTER>)", three_texts, exists)
-            .nullable(Nullable::Always)
-            .udf(),
-        Plain::new("is_json", "<CHARACTER> IS JSON", two_texts, is_json).nullable(Nullable::Never).udf(),
-    ]
-}
-
-fn three_texts(args: &[DataType]) -> Option<(Vec<DataType>, DataType)> {
-    (args.len() == 3 && args.iter().all(is_text)).then(|| (vec![DataType::Utf8; 3], DataType::Boolean))
-}
-
-fn two_texts(args: &[DataType]) -> Option<(Vec<DataType>, DataType)> {
-    (args.len() == 2 && args.iter().all(is_text)).then(|| (vec![DataType::Utf8; 2], DataType::Boolean))
-}
-
-/// `JSON_EXISTS(x, path, 'on error')`: whether there is something, other than null, at a path.
-fn exists(args: &ScalarFunctionArgs) -> Result<ArrayRef> {
-    let on_error = constant_text(args, 2).flatten().unwrap_or("FALSE").to_owned();
-    let mut result = Vec::with_capacity(args.number_rows);
-    find_rows(args, |found| {
-        result.push(match found {
-            Found::Null => None,
-            Found::Empty => Some(false),
-            Found::Value(_) => Some(true),
-            Found::Error => match on_error.as_str() {
-                "TRUE" => Some(true),
-                "UNKNOWN" => None,
-                "ERROR" => return failed("JSON_EXISTS", false),
-                _ => Some(false),
-            },
-        });
-        Ok(())
-    })?;
-    Ok(Arc::new(BooleanArray::from(result)))
-}
-
-/// `x IS JSON kind`, FALSE for NULL.
-fn is_json(args: &ScalarFunctionArgs) -> Result<ArrayRef> {
-    let texts = strings(args, 0)?;
-    let kind = constant_text(args, 1).flatten().unwrap_or("VALUE");
-    let check = |text: &str| match (Json::parse(text), kind) {
-        (None, _) => false,
-        (Some(json), "ARRAY") => matches!(json, Json::Array(_)),
-        (Some(json), "OBJECT") => matches!(json, Json::Object(_)),
-        (Some(json), "SCALAR") => json.is_scalar(),
-        (Some(_), _) => true,
-    };
-    Ok(Arc::new(texts.iter().map(|text| Some(text.is_some_and(check))).collect::<BooleanArray>()))
-}
+use crate::scalar::arguments::{constant_text, is_text, result_of, strings};
 
 /// `JSON_VALUE`, a scalar at a path, and `JSON_QUERY`, an object or array as JSON text. What is missing in lax mode
 /// is empty, and an error in strict mode, which paths have unless they say so.

@@ -45,7 +45,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Array, Distinct, Expr, Fetch, Function, LimitClause, NamedWindowDefinition, NamedWindowExpr,
-    ObjectName, Offset, OrderByKind, Query, Select, SetExpr, Statement, TableAlias, TableFactor,
+    ObjectName, Offset, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor,
     TableWithJoins, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut, WindowFrame, WindowFrameBound,
     WindowFrameUnits, WindowSpec, WindowType,
 };
@@ -109,6 +109,15 @@ impl VisitorMut for Rewriter {
         set_operations::count(&mut query.body);
         aliases::hide(query);
         keep_positions(query);
+        if self.depth == 1
+            && !self.inserting
+            && let SetExpr::Select(select) = query.body.as_ref()
+            && select.projection.iter().any(is_null)
+        {
+            return ControlFlow::Break(Box::new(ParserError::ParserError(
+                "Illegal use of 'NULL': give it a type, as in CAST(NULL AS INT)".into(),
+            )));
+        }
         ControlFlow::Continue(())
     }
 
@@ -240,6 +249,16 @@ fn check(select: &Select) -> Result<(), ParserError> {
         return Err(tokens::error("This SELECT has a WHERE without a FROM", start));
     }
     Ok(())
+}
+
+/// Whether a column is NULL without a type.
+fn is_null(item: &SelectItem) -> bool {
+    match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+            matches!(expr, Expr::Value(ValueWithSpan { value: Value::Null, .. }))
+        }
+        _ => false,
+    }
 }
 
 /// Turns fields behind a subscript or a call into strings. Those right behind a name are parts of that name.

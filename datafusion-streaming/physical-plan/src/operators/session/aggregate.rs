@@ -211,7 +211,7 @@ impl SessionAggregate {
     /// Emits the sessions that are over.
     fn fire(&mut self, now: Watermark, out: &mut Output) -> Result<()> {
         let zone = self.node.sessions.windows().zone();
-        let over = self.state.sessions.over(|end| zone.has_passed(end, now));
+        let over = self.state.sessions.over(|end| zone.has_passed(end, now.0));
         if over.is_empty() {
             return Ok(());
         }
@@ -242,7 +242,7 @@ impl Operator for SessionAggregate {
         let keys = sessions.intern(&columns, changes.num_rows())?;
         let (mut kept, mut slots, mut merges, mut late_keys) = (vec![], vec![], vec![], vec![]);
         for (row, (key, time)) in keys.into_iter().zip(times.iter()).enumerate() {
-            match sessions.place(key, *time, |end| !proctime && zone.has_passed(end, cx.watermark)) {
+            match sessions.place(key, *time, |end| !proctime && zone.has_passed(end, cx.watermark.0)) {
                 Some(placed) => {
                     merges.extend(placed.absorbed.map(|absorbed| (slots.len(), placed.slot, absorbed)));
                     kept.push(row as u32);

@@ -196,7 +196,7 @@ impl WaitingRows {
 impl SessionTvf {
     fn emit(&mut self, now: Watermark, out: &mut Output) -> Result<()> {
         let zone = self.waiting.node.windows.zone();
-        if let Some(changes) = self.waiting.take_over(|end| zone.has_passed(end, now))? {
+        if let Some(changes) = self.waiting.take_over(|end| zone.has_passed(end, now.0))? {
             out.data(changes);
         }
         Ok(())
@@ -212,7 +212,7 @@ impl Operator for SessionTvf {
         _out: &mut Output,
     ) -> Result<()> {
         let (zone, proctime) = (self.waiting.node.windows.zone(), self.waiting.node.proctime);
-        let late = self.waiting.add(changes, |end| !proctime && zone.has_passed(end, cx.watermark))?;
+        let late = self.waiting.add(changes, |end| !proctime && zone.has_passed(end, cx.watermark.0))?;
         cx.metrics.late_rows.add(late);
         Ok(())
     }

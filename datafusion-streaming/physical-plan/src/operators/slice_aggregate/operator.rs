@@ -39,7 +39,7 @@ impl SliceAggregate {
     }
 
     fn has_passed(&self, end: i64, watermark: Watermark) -> bool {
-        self.node.windows.zone().has_passed(end, watermark)
+        self.node.windows.zone().has_passed(end, watermark.0)
     }
 
     /// The ends of the windows with rows that fire when the watermark goes from `before` to `now`.

@@ -35,12 +35,12 @@ impl WindowAggregate {
 
     /// Whether a window that ends at `end` has fired when the watermark stands at `watermark`.
     pub(super) fn has_fired(&self, end: i64, watermark: Watermark) -> bool {
-        self.node.zone.has_passed(end, watermark)
+        self.node.zone.has_passed(end, watermark.0)
     }
 
     /// Whether its state is gone by then, too.
     fn is_gone(&self, end: i64, watermark: Watermark) -> bool {
-        self.node.zone.has_passed(end.saturating_add(self.node.lateness), watermark)
+        self.node.zone.has_passed(end.saturating_add(self.node.lateness), watermark.0)
     }
 
     /// The rows whose windows are not gone; the others are late, and counted.

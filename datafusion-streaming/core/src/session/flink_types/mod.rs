@@ -1,0 +1,253 @@
+//! Flink's types of operators, functions and casts.
+//!
+//! | part | plans |
+//! |---|---|
+//! | [`arithmetic`] | `+ - * / %` and intervals |
+//! | [`comparison`] | `= <> < <= > >=`, IS DISTINCT FROM, BETWEEN, IN |
+//! | [`choices`] | CASE, NULLIF, and functions that choose among their arguments |
+//! | [`logic`] | AND and OR that stop where the answer is clear, NOT, IS NULL |
+//! | [`functions`] | other functions, LIKE, SIMILAR TO and `\|\|` |
+//! | [`unions`] | UNION |
+//! | [`values`] | VALUES |
+//! | [`exact`] | TYPEOF |
+
+mod arithmetic;
+mod choices;
+mod comparison;
+mod exact;
+mod functions;
+mod kinds;
+mod logic;
+mod planner;
+mod unions;
+mod values;
+
+pub(super) use planner::Arithmetic;
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, ScalarUDFImpl, TryCast,
+};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion_streaming_udfs::scalar::FlinkCast;
+use datafusion_streaming_udfs::types::FLINK_TYPE;
+
+/// Plans operators and casts whose Flink meaning is not DataFusion's as calls of Flink's functions, and casts
+/// operands to the types in which Flink computes. It runs before DataFusion's type coercion, which leaves what has
+/// equal types alone.
+#[derive(Debug)]
+pub(super) struct FlinkTypes;
+
+impl AnalyzerRule for FlinkTypes {
+    fn name(&self) -> &str {
+        "flink_types"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        Ok(plan.transform_up_with_subqueries(plan_types)?.data)
+    }
+}
+
+fn plan_types(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    if let LogicalPlan::Union(union) = &plan {
+        unions::check(union)?;
+    }
+    if let LogicalPlan::Values(rows) = plan {
+        return values::typed(rows);
+    }
+    let mut schema = merge_schema(&plan.inputs());
+    if let LogicalPlan::TableScan(scan) = &plan {
+        schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
+    }
+    let names = NamePreserver::new(&plan);
+    let joins = matches!(&plan, LogicalPlan::Join(_))
+        || matches!(&plan, LogicalPlan::Filter(filter) if matches!(*filter.input, LogicalPlan::Join(_)));
+    let planned = plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let expr = functions::cut_constants(expr, &schema)?;
+        let planned = if joins { join_condition(expr.data, &schema)? } else { typed(expr.data, &schema)? };
+        Ok(Transformed::new(planned.data, planned.transformed || expr.transformed, planned.tnr)
+            .update_data(|expr| name.restore(expr)))
+    })?;
+    if planned.transformed { planned.map_data(LogicalPlan::recompute_schema) } else { Ok(planned) }
+}
+
+fn typed(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    expr.transform_up(|expr| expr_types(expr, schema))
+}
+
+/// A condition that is evaluated over two inputs: what says that a column of one is equal to one of the other is left alone, since
+/// it becomes a key of the join. Keys are compared by their bits, in Flink, too.
+fn join_condition(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
+            let (left, right) = (join_condition(*left, schema)?, join_condition(*right, schema)?);
+            let transformed = left.transformed || right.transformed;
+            let both =
+                BinaryExpr { left: Box::new(left.data), op: Operator::And, right: Box::new(right.data) };
+            Ok(Transformed::new_transformed(Expr::BinaryExpr(both), transformed))
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) if is_key(&left, &right, schema) => {
+            Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right })))
+        }
+        other => typed(other, schema),
+    }
+}
+
+/// Whether these are two columns of one floating type, of different tables.
+fn is_key(left: &Expr, right: &Expr, schema: &DFSchema) -> bool {
+    match (left, right) {
+        (Expr::Column(left_column), Expr::Column(right_column)) => {
+            left_column.relation != right_column.relation
+                && matches!((left.get_type(schema), right.get_type(schema)), (Ok(left), Ok(right)) if left == right && kinds::is_float(&left))
+        }
+        _ => false,
+    }
+}
+
+fn expr_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            if matches!(op, Operator::And | Operator::Or) {
+                return logic::connective(*left, op, *right, schema);
+            }
+            // what refers to an outer query or is not typed yet is left to DataFusion
+            let (Ok(left_type), Ok(right_type)) = (left.get_type(schema), right.get_type(schema)) else {
+                return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })));
+            };
+            let operation = Operation { left, op, right };
+            match op {
+                Operator::StringConcat => functions::concatenation(operation, &left_type, &right_type),
+                Operator::Plus
+                | Operator::Minus
+                | Operator::Multiply
+                | Operator::Divide
+                | Operator::Modulo => arithmetic::arithmetic(operation, &left_type, &right_type, schema),
+                _ if comparison::is_comparison(op) => {
+                    comparison::comparison(operation, &left_type, &right_type)
+                }
+                _ => Ok(Transformed::no(operation.plain())),
+            }
+        }
+        Expr::Cast(Cast { expr, field }) => {
+            let Ok(from) = expr.get_type(schema) else {
+                return Ok(Transformed::no(Expr::Cast(Cast { expr, field })));
+            };
+            if !FlinkCast::differs(&from, &field)? {
+                return Ok(match same_type(&expr, &from, &field, schema) {
+                    // the column itself, with what it is besides its type, such as a time attribute
+                    true => Transformed::yes(*expr),
+                    false => Transformed::no(Expr::Cast(Cast { expr, field })),
+                });
+            }
+            Ok(Transformed::yes(call(FlinkCast::new(field, false), vec![*expr])))
+        }
+        Expr::TryCast(TryCast { expr, field }) => {
+            let Ok(from) = expr.get_type(schema) else {
+                return Ok(Transformed::no(Expr::TryCast(TryCast { expr, field })));
+            };
+            if !FlinkCast::differs(&from, &field)? {
+                return Ok(Transformed::no(Expr::TryCast(TryCast { expr, field })));
+            }
+            Ok(Transformed::yes(call(FlinkCast::new(field, true), vec![*expr])))
+        }
+        Expr::Not(operand) => logic::negation(operand),
+        Expr::IsNull(operand) => Ok(logic::null_test(*operand, true)),
+        Expr::IsNotNull(operand) => Ok(logic::null_test(*operand, false)),
+        Expr::Between(between) => comparison::between(between, schema),
+        Expr::InList(list) => comparison::in_list(list, schema),
+        Expr::Case(case) => choices::case(case, schema),
+        Expr::Like(like) => functions::like(like),
+        Expr::SimilarTo(similar) => functions::similar_to(similar),
+        Expr::ScalarFunction(function) => functions::function(function, schema),
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+/// Whether a cast is to the exact type that a column has.
+fn same_type(expr: &Expr, from: &DataType, to: &Field, schema: &DFSchema) -> bool {
+    let Expr::Column(column) = expr else { return false };
+    from == to.data_type()
+        && !to.metadata().contains_key(FLINK_TYPE)
+        && schema.field_from_column(column).is_ok_and(|field| !field.metadata().contains_key(FLINK_TYPE))
+}
+
+/// A binary expression in parts.
+struct Operation {
+    left: Box<Expr>,
+    op: Operator,
+    right: Box<Expr>,
+}
+
+impl Operation {
+    fn plain(self) -> Expr {
+        Expr::BinaryExpr(BinaryExpr { left: self.left, op: self.op, right: self.right })
+    }
+
+    /// Both operands cast to a type.
+    fn cast_to(self, data_type: &DataType, left_type: &DataType, right_type: &DataType) -> Self {
+        let left = cast(self.left, left_type, data_type);
+        let right = cast(self.right, right_type, data_type);
+        Self { left, op: self.op, right }
+    }
+
+    fn call(self, function: impl ScalarUDFImpl + 'static) -> Expr {
+        call(function, vec![*self.left, *self.right])
+    }
+}
+
+fn call(function: impl ScalarUDFImpl + 'static, args: Vec<Expr>) -> Expr {
+    call_udf(ScalarUDF::from(function), args)
+}
+
+fn call_udf(function: ScalarUDF, args: Vec<Expr>) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), args))
+}
+
+/// An expression cast to a type, as CAST does it.
+fn cast(expr: Box<Expr>, from: &DataType, to: &DataType) -> Box<Expr> {
+    if from == to {
+        return expr;
+    }
+    let cast = Cast::new(expr, to.clone());
+    match FlinkCast::differs(from, &cast.field) {
+        Ok(true) => Box::new(call(FlinkCast::new(cast.field, false), vec![*cast.expr])),
+        _ => Box::new(Expr::Cast(cast)),
+    }
+}
+
+/// Whether an expression is NULL as it is written, without a type.
+fn is_bare_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(ScalarValue::Null, _))
+}
+
+/// Refuses a NULL without a type.
+fn refuse_null(expr: &Expr) -> Result<()> {
+    if is_bare_null(expr) { plan_err!("Illegal use of 'NULL'") } else { Ok(()) }
+}
+
+/// Whether an expression depends on no row.
+fn is_constant(expr: &Expr) -> bool {
+    expr.column_refs().is_empty()
+        && !expr.is_volatile()
+        && !expr
+            .exists(|part| {
+                Ok(matches!(
+                    part,
+                    Expr::OuterReferenceColumn(_, _)
+                        | Expr::ScalarSubquery(_)
+                        | Expr::AggregateFunction(_)
+                        | Expr::WindowFunction(_)
+                        | Expr::Placeholder(_)
+                ))
+            })
+            .unwrap_or(true)
+}

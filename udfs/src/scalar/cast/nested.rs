@@ -1,0 +1,78 @@
+//! Casts of arrays, rows and maps, whose elements are cast.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, NullBufferBuilder, StructArray};
+use arrow::datatypes::{DataType, Field};
+use datafusion_common::Result;
+
+use super::{Casting, FlinkCast, arrow_cast};
+
+/// Whether elements cannot be cast by Arrow alone; an error if they cannot be cast at all.
+pub(super) fn differs(from: &Field, to: &Field) -> Result<bool> {
+    let by_flink = FlinkCast::differs(from.data_type(), &Field::new("", to.data_type().clone(), true))?;
+    Ok(by_flink || from.data_type() != to.data_type())
+}
+
+/// Casts every element. With TRY_CAST an element that cannot be cast makes the whole value NULL, as in Flink.
+pub(super) fn cast(from: &ArrayRef, casting: &Casting<'_>) -> Result<ArrayRef> {
+    match (from.data_type(), casting.target) {
+        (DataType::List(_), DataType::List(field)) => {
+            let lists = from.as_list::<i32>();
+            let values = super::cast(lists.values(), &casting.to(field.data_type()))?;
+            let offsets = lists.offsets();
+            let failed = |row: usize| {
+                failed(lists.values(), &values, offsets[row] as usize..offsets[row + 1] as usize)
+            };
+            let nulls = without_failed(from, casting, failed);
+            Ok(Arc::new(ListArray::try_new(Arc::clone(field), offsets.clone(), values, nulls)?))
+        }
+        (DataType::Struct(_), DataType::Struct(fields)) => {
+            let rows = from.as_struct();
+            let columns = rows.columns().iter().zip(fields);
+            let columns: Vec<_> = columns
+                .map(|(column, field)| super::cast(column, &casting.to(field.data_type())))
+                .collect::<Result<_>>()?;
+            let failed = |row: usize| {
+                rows.columns().iter().zip(&columns).any(|(from, to)| failed(from, to, row..row + 1))
+            };
+            let nulls = without_failed(from, casting, failed);
+            Ok(Arc::new(StructArray::try_new(fields.clone(), columns, nulls)?))
+        }
+        (DataType::Map(_, _), DataType::Map(field, sorted)) => {
+            let maps = from.as_map();
+            let entries: ArrayRef = Arc::new(maps.entries().clone());
+            let values = super::cast(&entries, &casting.to(field.data_type()))?;
+            let nulls = from.nulls().cloned();
+            let entries = values.as_struct().clone();
+            Ok(Arc::new(MapArray::try_new(
+                Arc::clone(field),
+                maps.offsets().clone(),
+                entries,
+                nulls,
+                *sorted,
+            )?))
+        }
+        (_, target) => arrow_cast(from, target, casting.lenient),
+    }
+}
+
+/// Whether one of the elements in a range became NULL by the cast.
+fn failed(from: &ArrayRef, to: &ArrayRef, range: std::ops::Range<usize>) -> bool {
+    to.null_count() > from.null_count()
+        && range.into_iter().any(|element| from.is_valid(element) && to.is_null(element))
+}
+
+/// The rows that are NULL, among them those of TRY_CAST that failed.
+fn without_failed(
+    from: &ArrayRef,
+    casting: &Casting<'_>,
+    failed: impl Fn(usize) -> bool,
+) -> Option<arrow::buffer::NullBuffer> {
+    if !casting.lenient {
+        return from.nulls().cloned();
+    }
+    let mut nulls = NullBufferBuilder::new(from.len());
+    (0..from.len()).for_each(|row| nulls.append(from.is_valid(row) && !failed(row)));
+    nulls.finish()
+}

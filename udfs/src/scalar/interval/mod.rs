@@ -1,0 +1,21 @@
+//! Intervals, and operators on them that are planned as functions.
+
+mod difference;
+mod interval_of;
+mod overlaps;
+mod product;
+mod value;
+
+use datafusion_expr::ScalarUDF;
+
+pub use product::interval_times;
+pub(super) use value::{MONTHS, is_interval, write_interval};
+
+pub(super) fn functions() -> Vec<ScalarUDF> {
+    vec![
+        ScalarUDF::from(difference::Difference::default()),
+        ScalarUDF::from(interval_of::IntervalOf::default()),
+        interval_times(),
+        overlaps::overlaps(),
+    ]
+}

@@ -1,0 +1,93 @@
+//! OVERLAPS.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, IntervalMonthDayNanoType, TimeUnit};
+use datafusion_common::Result;
+use datafusion_expr::{ScalarFunctionArgs, ScalarUDF};
+
+use super::value::{INTERVAL, is_interval, millis};
+use crate::common_type::common_type_of;
+use crate::datetime::MILLIS_PER_DAY;
+use crate::scalar::arguments::array;
+use crate::scalar::plain::Plain;
+use crate::scalar::time::{Instants, add_months};
+
+/// `(a, b) OVERLAPS (c, d)`, planned as `flink_overlaps(a, b, c, d)`: whether two periods have a time in common, be it an end. Ends are
+/// times or intervals from the start, and may come first. As in Flink a TIME that goes beyond midnight comes before its start.
+pub(super) fn overlaps() -> ScalarUDF {
+    let form = "(<DATETIME>, <DATETIME>) OVERLAPS (<DATETIME>, <DATETIME>)";
+    Plain::new("flink_overlaps", form, types, evaluate).udf()
+}
+
+fn types(args: &[DataType]) -> Option<(Vec<DataType>, DataType)> {
+    if args.len() != 4 || is_interval(&args[0]) || is_interval(&args[2]) {
+        return None;
+    }
+    let time = match common_type_of(args.iter().filter(|arg| !is_interval(arg)))? {
+        DataType::Date32 => DataType::Timestamp(TimeUnit::Millisecond, None),
+        DataType::Time32(_) | DataType::Time64(_) => DataType::Time64(TimeUnit::Nanosecond),
+        time @ DataType::Timestamp(_, _) => time,
+        _ => return None,
+    };
+    let types = args.iter().map(|arg| if is_interval(arg) { INTERVAL } else { time.clone() });
+    Some((types.collect(), DataType::Boolean))
+}
+
+/// A point in time in nanoseconds.
+type Point = Option<i128>;
+
+/// The times of an argument.
+fn points(args: &ScalarFunctionArgs, index: usize) -> Result<Vec<Point>> {
+    let times = array(args, index)?;
+    if let DataType::Time64(_) = times.data_type() {
+        let nanos = cast(&times, &DataType::Int64)?;
+        let nanos = nanos.as_primitive::<arrow::datatypes::Int64Type>();
+        return Ok(nanos.iter().map(|nanos| nanos.map(i128::from)).collect());
+    }
+    let instants = Instants::new(&times, &args.config_options)?;
+    let point = |(millis, nanos): (i64, i64)| i128::from(millis) * 1_000_000 + i128::from(nanos);
+    Ok((0..args.number_rows).map(|row| instants.millis(row).map(point)).collect())
+}
+
+/// The ends of periods with these starts.
+fn ends(args: &ScalarFunctionArgs, index: usize, starts: &[Point]) -> Result<Vec<Point>> {
+    let ends = array(args, index)?;
+    if !is_interval(ends.data_type()) {
+        return points(args, index);
+    }
+    const DAY: i128 = MILLIS_PER_DAY as i128 * 1_000_000;
+    let is_time = matches!(args.arg_fields[index - 1].data_type(), DataType::Time64(_));
+    let intervals = ends.as_primitive::<IntervalMonthDayNanoType>();
+    let end = |(row, start): (usize, &Point)| {
+        let (start, interval) = ((*start)?, intervals.is_valid(row).then(|| intervals.value(row))?);
+        let day = i64::try_from(start.div_euclid(DAY)).ok()?;
+        let months = if interval.months == 0 { day } else { add_months(day, interval.months.into()) };
+        let end = i128::from(months) * DAY + start.rem_euclid(DAY) + i128::from(millis(interval)) * 1_000_000;
+        Some(if is_time { end.rem_euclid(DAY) } else { end })
+    };
+    Ok(starts.iter().enumerate().map(end).collect())
+}
+
+fn evaluate(args: &ScalarFunctionArgs) -> Result<ArrayRef> {
+    let (left, right) = (points(args, 0)?, points(args, 2)?);
+    let (left_end, right_end) = (ends(args, 1, &left)?, ends(args, 3, &right)?);
+    // if it is not known which comes first, the second does
+    let ordered = |start: Point, end: Point| match (start, end) {
+        (Some(from), Some(to)) if from <= to => (start, end),
+        _ => (end, start),
+    };
+    let reaches = |end: Point, start: Point| Some(end? >= start?);
+    let row = |row: usize| {
+        let (start, end) = ordered(left[row], left_end[row]);
+        let (other_start, other_end) = ordered(right[row], right_end[row]);
+        match (reaches(end, other_start), reaches(other_end, start)) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        }
+    };
+    Ok(Arc::new((0..args.number_rows).map(row).collect::<BooleanArray>()))
+}

@@ -89,6 +89,9 @@ fn expr_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             function.func = Arc::new(extract_udf());
             Ok(Transformed::yes(Expr::ScalarFunction(function)))
         }
+        Expr::ScalarFunction(function) if function.func.name() == "cardinality" => {
+            cardinality(function, schema)
+        }
         Expr::ScalarFunction(function) => Ok(function_types(function, schema)),
         other => Ok(Transformed::no(other)),
     }
@@ -110,6 +113,23 @@ fn function_types(mut function: ScalarFunction, schema: &DFSchema) -> Transforme
         return Transformed::yes(Expr::ScalarFunction(function));
     }
     Transformed::no(Expr::ScalarFunction(function))
+}
+
+/// CARDINALITY does not take a MULTISET, which is a map whose values are never NULL.
+fn cardinality(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let is_multiset = |data_type: &DataType| match data_type {
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) => fields.get(1).is_some_and(|count| !count.is_nullable()),
+            _ => false,
+        },
+        _ => false,
+    };
+    match function.args.first().map(|arg| arg.get_type(schema)) {
+        Some(Ok(data_type)) if is_multiset(&data_type) => {
+            plan_err!("CARDINALITY takes an ARRAY or a MAP, not the MULTISET {}", function.args[0])
+        }
+        _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
+    }
 }
 
 /// The values of JSON_OBJECT and JSON_ARRAY as JSON: those that these functions make are so already.

@@ -1,0 +1,78 @@
+//! The plans of aggregations, as EXPLAIN shows them.
+
+use datafusion::arrow::array::AsArray;
+use datafusion::common::Result;
+use datafusion::prelude::SessionContext;
+use datafusion_streaming::{FlinkSql, install};
+
+async fn session(options: &[(&str, &str)]) -> Result<SessionContext> {
+    let context = SessionContext::new();
+    install(&context)?;
+    context.sql("CREATE TABLE t (k BIGINT, a INT, b VARCHAR, x DOUBLE, ok BOOLEAN) AS VALUES (1, 1, 'x', 1.0, true)")
+        .await?
+        .collect()
+        .await?;
+    context.flink_sql("SET 'parallelism.default' = '1'").await?;
+    for (key, value) in options {
+        context.flink_sql(&format!("SET '{key}' = '{value}'")).await?;
+    }
+    Ok(context)
+}
+
+/// The nodes of the streaming plan, without their traits.
+async fn plan_of(context: &SessionContext, query: &str) -> Result<Vec<String>> {
+    let rows = context.flink_sql(&format!("EXPLAIN PLAN FOR {query}")).await?.collect().await?;
+    let text = rows.iter().map(|batch| batch.column(0).as_string::<i32>().value(0)).collect::<String>();
+    let plan = text.split("== Streaming Plan ==").nth(1).unwrap_or_default().trim();
+    let node = |line: &str| line.split(", changelog=").next().unwrap_or_default().trim_end().to_string();
+    Ok(plan.lines().map(node).collect())
+}
+
+const SPLIT: (&str, &str) = ("table.optimizer.distinct-agg.split.enabled", "true");
+
+#[tokio::test]
+async fn one_distinct_column_is_split_by_its_buckets() -> Result<()> {
+    let context = session(&[SPLIT, ("table.optimizer.distinct-agg.split.bucket-num", "16")]).await?;
+    let query = "SELECT k, COUNT(DISTINCT a) FILTER (WHERE ok) AS n, COUNT(*) AS c, AVG(x) AS m FROM t GROUP BY k";
+    let plan = plan_of(&context, query).await?;
+    assert_eq!(plan.join("\n"), "");
+    Ok(())
+}
+
+#[tokio::test]
+async fn several_distinct_columns_are_expanded() -> Result<()> {
+    let context = session(&[SPLIT]).await?;
+    let query = "SELECT k, COUNT(DISTINCT a) AS n, SUM(DISTINCT x) FILTER (WHERE ok) AS s, SUM(a) AS c FROM t GROUP BY k";
+    let plan = plan_of(&context, query).await?;
+    assert_eq!(plan.join("\n"), "");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_cannot_be_split_is_not() -> Result<()> {
+    let context = session(&[SPLIT]).await?;
+    for query in [
+        "SELECT k, COUNT(a) AS n FROM t GROUP BY k",
+        "SELECT k, COUNT(DISTINCT a) AS n, STDDEV_POP(x) AS s FROM t GROUP BY k",
+        "SELECT k, COLLECT(DISTINCT a) AS n FROM t GROUP BY k",
+    ] {
+        let plan = plan_of(&context, query).await?;
+        let aggregates = plan.iter().filter(|line| line.contains("GroupAggregate")).count();
+        assert_eq!(aggregates, 1, "{query}\n{}", plan.join("\n"));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_grouped_by_the_same_key_is_not_exchanged_again() -> Result<()> {
+    let context = session(&[("table.exec.mini-batch.enabled", "true"), ("table.exec.mini-batch.size", "10")]).await?;
+    context.flink_sql("SET 'parallelism.default' = '4'").await?;
+    let query = "SELECT k, MAX(n) AS m FROM (SELECT k, COUNT(a) + 1 AS n FROM t GROUP BY k) GROUP BY k";
+    let plan = plan_of(&context, query).await?;
+    assert_eq!(plan.join("\n"), "");
+    // by another key it is
+    let query = "SELECT n, COUNT(*) AS m FROM (SELECT k, COUNT(a) AS n FROM t GROUP BY k) GROUP BY n";
+    let plan = plan_of(&context, query).await?;
+    assert_eq!(plan.iter().filter(|line| line.contains("Local")).count(), 2, "{}", plan.join("\n"));
+    Ok(())
+}

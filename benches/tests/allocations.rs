@@ -7,9 +7,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use datafusion_streaming_benches::Events;
 use datafusion_streaming_benches::kv::Kv;
 use datafusion_streaming_benches::operators::{Chain, group_aggregate};
-use datafusion_streaming_benches::Events;
 use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, ChangelogMode};
 use datafusion_streaming_physical_plan::runtime::StreamElement;
 

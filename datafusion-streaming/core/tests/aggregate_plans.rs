@@ -33,7 +33,8 @@ const SPLIT: (&str, &str) = ("table.optimizer.distinct-agg.split.enabled", "true
 #[tokio::test]
 async fn one_distinct_column_is_split_by_its_buckets() -> Result<()> {
     let context = session(&[SPLIT, ("table.optimizer.distinct-agg.split.bucket-num", "16")]).await?;
-    let query = "SELECT k, COUNT(DISTINCT a) FILTER (WHERE ok) AS n, COUNT(*) AS c, AVG(x) AS m FROM t GROUP BY k";
+    let query =
+        "SELECT k, COUNT(DISTINCT a) FILTER (WHERE ok) AS n, COUNT(*) AS c, AVG(x) AS m FROM t GROUP BY k";
     let plan = plan_of(&context, query).await?;
     assert_eq!(plan.join("\n"), "");
     Ok(())
@@ -65,7 +66,8 @@ async fn what_cannot_be_split_is_not() -> Result<()> {
 
 #[tokio::test]
 async fn what_is_grouped_by_the_same_key_is_not_exchanged_again() -> Result<()> {
-    let context = session(&[("table.exec.mini-batch.enabled", "true"), ("table.exec.mini-batch.size", "10")]).await?;
+    let context =
+        session(&[("table.exec.mini-batch.enabled", "true"), ("table.exec.mini-batch.size", "10")]).await?;
     context.flink_sql("SET 'parallelism.default' = '4'").await?;
     let query = "SELECT k, MAX(n) AS m FROM (SELECT k, COUNT(a) + 1 AS n FROM t GROUP BY k) GROUP BY k";
     let plan = plan_of(&context, query).await?;

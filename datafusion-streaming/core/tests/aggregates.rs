@@ -106,12 +106,15 @@ impl ColumnOf {
         let numbers: ArrayRef = Arc::new(numbers.collect::<Int64Array>());
         let array = match self.data_type {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-                let text = |number: Option<i64>| number.map(|n| ["", "a", "b", "ab", "\u{e9}"][n as usize % 5].repeat(n as usize / 5 + 1));
+                let text = |number: Option<i64>| {
+                    number.map(|n| ["", "a", "b", "ab", "\u{e9}"][n as usize % 5].repeat(n as usize / 5 + 1))
+                };
                 let texts = numbers.as_primitive::<Int64Type>().iter().map(text).collect::<StringArray>();
                 cast(&texts, &self.data_type)?
             }
             DataType::Boolean => {
-                let bits = numbers.as_primitive::<Int64Type>().iter().map(|number| number.map(|n| n % 2 == 1));
+                let bits =
+                    numbers.as_primitive::<Int64Type>().iter().map(|number| number.map(|n| n % 2 == 1));
                 Arc::new(bits.collect::<BooleanArray>())
             }
             DataType::Int32 | DataType::Date32 => cast(&cast(&numbers, &DataType::Int32)?, &self.data_type)?,
@@ -327,7 +330,9 @@ fn query(random: &mut Random, columns: &[ColumnOf]) -> String {
     let selected = named.into_iter().chain(calls).collect::<Vec<_>>().join(", ");
     let inner = format!("SELECT {selected} FROM t GROUP BY {by}{having}");
     match random.below(4) {
-        0 => format!("SELECT a0, COUNT(*) AS n, COUNT(DISTINCT k0) AS d, MAX(k0) AS m FROM ({inner}) GROUP BY a0"),
+        0 => format!(
+            "SELECT a0, COUNT(*) AS n, COUNT(DISTINCT k0) AS d, MAX(k0) AS m FROM ({inner}) GROUP BY a0"
+        ),
         _ => inner,
     }
 }

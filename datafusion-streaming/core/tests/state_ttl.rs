@@ -43,8 +43,7 @@ fn session<const N: usize>(names: [&str; N]) -> Result<(SessionContext, [Changel
 }
 
 async fn start(context: &SessionContext, clock: &ManualClock, query: &str) -> Result<ChangelogStream> {
-    let environment =
-        StreamEnvironment { clock: Arc::new(clock.clone()), ..StreamEnvironment::default() };
+    let environment = StreamEnvironment { clock: Arc::new(clock.clone()), ..StreamEnvironment::default() };
     context.flink_sql(query).await?.execute_changelog_with(environment).await
 }
 

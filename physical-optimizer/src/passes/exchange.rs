@@ -35,7 +35,9 @@ pub(super) fn exchanged(
     context: &PlanContext,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let partitions = match &required {
-        Distribution::Hash(keys) if is_parted_by(&plan, keys) && partitions_of(&plan) == context.parallelism => {
+        Distribution::Hash(keys)
+            if is_parted_by(&plan, keys) && partitions_of(&plan) == context.parallelism =>
+        {
             return Ok(plan);
         }
         Distribution::Any => return Ok(plan),

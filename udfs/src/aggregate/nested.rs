@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, UInt32Array, new_null_array,
-};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, UInt32Array, new_null_array};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
@@ -148,7 +146,8 @@ fn with_sorted_maps(array: &ArrayRef) -> Result<ArrayRef> {
             let entries = UInt32Array::from(entries);
             let columns = vec![take(&keys, &entries, None)?, take(&values, &entries, None)?];
             let entries = StructArray::try_new(map.entries().fields().clone(), columns, None)?;
-            let offsets = OffsetBuffer::from_lengths((0..map.len()).map(|row| map.value_length(row) as usize));
+            let offsets =
+                OffsetBuffer::from_lengths((0..map.len()).map(|row| map.value_length(row) as usize));
             Arc::new(MapArray::try_new(Arc::clone(field), offsets, entries, map.nulls().cloned(), *sorted)?)
         }
         DataType::Struct(fields) => {

@@ -29,7 +29,9 @@ impl AnalyzerRule for SingleRowSubqueries {
 
 fn guarded(expr: Expr) -> Result<Transformed<Expr>> {
     let subquery = match expr {
-        Expr::ScalarSubquery(subquery) if subquery.subquery.max_rows().is_none_or(|rows| rows > 1) => subquery,
+        Expr::ScalarSubquery(subquery) if subquery.subquery.max_rows().is_none_or(|rows| rows > 1) => {
+            subquery
+        }
         other => return Ok(Transformed::no(other)),
     };
     let Some(value) = subquery.subquery.schema().columns().into_iter().next() else {

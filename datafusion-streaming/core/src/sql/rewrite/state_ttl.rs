@@ -60,9 +60,12 @@ fn apply_to(select: &mut Select, hint: &LocatedHint) -> Result<(), ParserError> 
     let mut unknown = vec![];
     for (name, duration) in &hint.hint.arguments {
         let Some(duration) = duration else {
-            return Err(error(format!("STATE_TTL needs a duration for '{name}', as in STATE_TTL('{name}' = '1 d')")));
+            return Err(error(format!(
+                "STATE_TTL needs a duration for '{name}', as in STATE_TTL('{name}' = '1 d')"
+            )));
         };
-        let millis = parse_duration(duration).map_err(|e| error(format!("STATE_TTL of '{name}': {}", e.message())))?;
+        let millis =
+            parse_duration(duration).map_err(|e| error(format!("STATE_TTL of '{name}': {}", e.message())))?;
         let mut found = false;
         for from in &mut select.from {
             let joins = from.joins.iter_mut().map(|join| &mut join.relation);

@@ -71,9 +71,7 @@ impl DistinctValues {
                     DistinctMembership::try_new(one, filters.len(), retracting).ok()
                 }
                 DistinctUse::Kept { .. } => None,
-                DistinctUse::Partial => {
-                    DistinctMembership::for_partials(one, filters.len(), retracting).ok()
-                }
+                DistinctUse::Partial => DistinctMembership::for_partials(one, filters.len(), retracting).ok(),
             },
             _ => None,
         };

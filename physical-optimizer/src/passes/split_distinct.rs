@@ -62,11 +62,7 @@ pub(super) fn plan_split(
     let mut columns = Appended::to(&partial);
     let mut last: Vec<AggregateCall> = vec![];
     for part in &parts {
-        let mut results = 1;
-        if part.is_mean {
-            results = 2;
-        }
-        for _ in 0..results {
+        for _ in 0..if part.is_mean { 2 } else { 1 } {
             let place = keys.len() + last.len();
             let mut args = vec![place];
             args.extend(columns.places(&part.constants)?);

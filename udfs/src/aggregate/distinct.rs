@@ -405,7 +405,7 @@ impl<M: Members, T: Tally> Membership for Slots<M, T> {
         for &slot in slots {
             let slot = &self.slots[slot as usize];
             let start = keys.len();
-            let members: Box<dyn Iterator<Item = (&M::Key, &T)>> = match T::NUMBERED {
+            let members: Box<dyn Iterator<Item = (&M::Key, &T)> + '_> = match T::NUMBERED {
                 true => Box::new(self.in_java_order(&slot.members).into_iter()),
                 false => slot.members.iter(),
             };

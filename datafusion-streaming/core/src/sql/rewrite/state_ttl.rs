@@ -24,7 +24,7 @@ pub(crate) const STATE_TTL: &str = "$STATE_TTL";
 ///
 /// # Errors
 /// If a duration is none, or there is no table of a name.
-pub(crate) fn apply(node: &mut impl VisitMut, hints: &[LocatedHint]) -> Result<(), ParserError> {
+pub(in crate::sql) fn apply(node: &mut impl VisitMut, hints: &[LocatedHint]) -> Result<(), ParserError> {
     if !hints.iter().any(|hint| hint.hint.name == "STATE_TTL") {
         return Ok(());
     }
@@ -93,7 +93,7 @@ fn wrap(factor: &mut TableFactor, name: &str, millis: u64, takes_effect: bool) -
         let factors = std::iter::once(&mut table_with_joins.relation).chain(joins);
         return factors.fold(false, |found, factor| found | wrap(factor, name, millis, takes_effect));
     }
-    let alias = match factor {
+    let alias = match &*factor {
         TableFactor::Table { alias, .. }
         | TableFactor::Derived { alias, .. }
         | TableFactor::Function { alias, .. }

@@ -22,7 +22,8 @@ async fn session(options: &[(&str, &str)]) -> Result<SessionContext> {
 /// The nodes of the streaming plan, without their traits.
 async fn plan_of(context: &SessionContext, query: &str) -> Result<Vec<String>> {
     let rows = context.flink_sql(&format!("EXPLAIN PLAN FOR {query}")).await?.collect().await?;
-    let text = rows.iter().map(|batch| batch.column(0).as_string::<i32>().value(0)).collect::<String>();
+    let lines = rows.iter().flat_map(|batch| batch.column(0).as_string::<i32>().iter().flatten());
+    let text = lines.collect::<Vec<_>>().join("\n");
     let plan = text.split("== Streaming Plan ==").nth(1).unwrap_or_default().trim();
     let node = |line: &str| line.split(", changelog=").next().unwrap_or_default().trim_end().to_string();
     Ok(plan.lines().map(node).collect())

@@ -59,7 +59,8 @@ async fn next(changelog: &mut ChangelogStream) -> Result<String> {
 /// The streaming plan of a query.
 async fn plan_of(context: &SessionContext, query: &str) -> Result<String> {
     let rows = context.flink_sql(&format!("EXPLAIN PLAN FOR {query}")).await?.collect().await?;
-    let text = rows.iter().map(|batch| batch.column(0).as_string::<i32>().value(0)).collect::<String>();
+    let lines = rows.iter().flat_map(|batch| batch.column(0).as_string::<i32>().iter().flatten());
+    let text = lines.collect::<Vec<_>>().join("\n");
     Ok(text.split("== Streaming Plan ==").nth(1).unwrap_or_default().to_string())
 }
 

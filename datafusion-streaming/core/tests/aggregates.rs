@@ -19,7 +19,7 @@ use datafusion_streaming::runtime::{Checkpoint, CheckpointCoordinator, StreamEle
 use datafusion_streaming::tables::{ChangelogSender, ChangelogTable};
 use futures::StreamExt;
 
-const RUNS: u64 = 150;
+const RUNS: u64 = 60;
 
 #[tokio::test]
 async fn a_changelog_of_aggregates_ends_in_what_datafusion_answers() -> Result<()> {

@@ -105,7 +105,7 @@ impl Part {
         let part = |last| Some(Part { is_mean: false, last, constants });
         match call.function.name() {
             "avg" => Some(Part { is_mean: true, last: Arc::new(Sum0), constants: vec![] }),
-            "count" | "sum0" => part(Arc::new(Sum0)),
+            "count" | "$sum0" => part(Arc::new(Sum0)),
             "min" | "max" | "sum" | "single_value" | "first_value" | "last_value" | "listagg" => {
                 part(Arc::clone(&call.function))
             }

@@ -8,7 +8,9 @@ use datafusion_physical_optimizer::PhysicalOptimizerRule;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_streaming_physical_plan::config::StreamingOptions;
 
-use crate::passes::{PlanContext, changelog, exchange, is_streaming, position, recognise, root, watermarks};
+use crate::passes::{
+    PlanContext, changelog, exchange, is_streaming, position, recognise, root, state_ttl, watermarks,
+};
 use crate::verifier::verify;
 
 /// Replaces the native nodes of a plan over unbounded or changing tables by streaming nodes, in
@@ -43,7 +45,8 @@ impl PhysicalOptimizerRule for StreamingRule {
         if !is_streaming(&plan, &context) {
             return Ok(plan);
         }
-        let plan = watermarks::exact(recognise::recognise(plan, &context)?)?;
+        let plan = state_ttl::without_hints(recognise::recognise(plan, &context)?)?;
+        let plan = watermarks::exact(plan)?;
         let plan = root::finish(plan, &context)?;
         let plan = changelog::drop_update_before(plan)?;
         let plan = exchange::distribute(plan, &context)?;

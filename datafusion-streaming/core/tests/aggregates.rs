@@ -1,12 +1,13 @@
-//! Random changelogs through random aggregations: what is left of the changelog at the end must be
-//! DataFusion's answer over the rows that are left. In random batches, in several partitions, with
-//! mini-batch or without, and with a restore in the middle.
+//! Random changelogs of random tables through random aggregations: what is left of the changelog at the end must
+//! be DataFusion's answer over the rows that are left. In random batches, in several partitions, with mini-batch
+//! or without, with DISTINCT split or not, and with restores on the way.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimeUnit};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::catalog::MemTable;
 use datafusion::common::{Result, exec_datafusion_err};
@@ -59,59 +60,107 @@ impl Random {
     }
 }
 
-/// A row of `t (k VARCHAR, i INT, b BIGINT, d DOUBLE, s VARCHAR, ok BOOLEAN)`. Doubles are whole
-/// numbers, so that sums of them are exact in any order.
-#[derive(Debug, Clone, PartialEq)]
-struct Row {
-    k: Option<String>,
-    i: Option<i32>,
-    b: Option<i64>,
-    d: Option<f64>,
-    s: Option<String>,
-    ok: Option<bool>,
+/// A column of `t`: its type, and how many different values it has.
+#[derive(Debug, Clone)]
+struct ColumnOf {
+    name: String,
+    data_type: DataType,
+    values: usize,
 }
 
-impl Row {
-    fn random(random: &mut Random) -> Self {
-        let mut some = |bound: usize| (!random.one_in(6)).then(|| random.below(bound));
-        Row {
-            k: some(4).map(|k| format!("k{k}")),
-            i: some(7).map(|i| i as i32 - 3),
-            b: some(50).map(|b| b as i64 * 1_000_000_007 - 20),
-            d: some(9).map(|d| d as f64 - 4.0),
-            s: some(5).map(|s| "abcde"[s..].to_string()),
-            ok: some(2).map(|ok| ok == 1),
-        }
+impl ColumnOf {
+    fn random(random: &mut Random, name: String) -> Self {
+        let time = |unit| DataType::Timestamp(unit, None);
+        let types = [
+            DataType::Int8,
+            DataType::Int16,
+            DataType::Int32,
+            DataType::Int64,
+            DataType::UInt32,
+            DataType::Float32,
+            DataType::Float64,
+            DataType::Decimal128(9, 2),
+            DataType::Decimal128(30, 10),
+            DataType::Utf8,
+            DataType::LargeUtf8,
+            DataType::Utf8View,
+            DataType::Boolean,
+            DataType::Date32,
+            DataType::Time64(TimeUnit::Microsecond),
+            time(TimeUnit::Second),
+            time(TimeUnit::Nanosecond),
+        ];
+        ColumnOf { name, data_type: types[random.below(types.len())].clone(), values: 2 + random.below(9) }
+    }
+
+    fn is_number(&self) -> bool {
+        self.data_type.is_numeric()
+    }
+
+    fn is_integer(&self) -> bool {
+        self.data_type.is_integer()
+    }
+
+    /// An array of values, each told by a number. Floats are whole, so that sums of them are exact in any order.
+    fn array(&self, numbers: impl Iterator<Item = Option<i64>>) -> Result<ArrayRef> {
+        let numbers: ArrayRef = Arc::new(numbers.collect::<Int64Array>());
+        let array = match self.data_type {
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+                let text = |number: Option<i64>| {
+                    number.map(|n| ["", "a", "b", "ab", "\u{e9}"][n as usize % 5].repeat(n as usize / 5 + 1))
+                };
+                let texts = numbers.as_primitive::<Int64Type>().iter().map(text).collect::<StringArray>();
+                cast(&texts, &self.data_type)?
+            }
+            DataType::Boolean => {
+                let bits =
+                    numbers.as_primitive::<Int64Type>().iter().map(|number| number.map(|n| n % 2 == 1));
+                Arc::new(bits.collect::<BooleanArray>())
+            }
+            DataType::Int32 | DataType::Date32 => cast(&cast(&numbers, &DataType::Int32)?, &self.data_type)?,
+            _ => cast(&numbers, &self.data_type)?,
+        };
+        Ok(array)
     }
 }
 
-fn schema() -> SchemaRef {
-    let field = |(name, data_type): (&str, DataType)| Field::new(name, data_type, true);
-    let fields = [
-        ("k", DataType::Utf8),
-        ("i", DataType::Int32),
-        ("b", DataType::Int64),
-        ("d", DataType::Float64),
-        ("s", DataType::Utf8),
-        ("ok", DataType::Boolean),
-    ];
-    Arc::new(Schema::new(fields.into_iter().map(field).collect::<Vec<_>>()))
+/// `t`: columns of random types, of which the first may be keys, and at the end `ok BOOLEAN`.
+fn random_columns(random: &mut Random) -> Vec<ColumnOf> {
+    let mut columns: Vec<_> =
+        (0..3 + random.below(4)).map(|number| ColumnOf::random(random, format!("c{number}"))).collect();
+    // something to add up
+    let number = [DataType::Int64, DataType::Float64, DataType::Decimal128(12, 3)][random.below(3)].clone();
+    columns.push(ColumnOf { name: "n".to_string(), data_type: number, values: 9 });
+    columns.push(ColumnOf { name: "ok".to_string(), data_type: DataType::Boolean, values: 2 });
+    columns
 }
 
-fn batch<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> Result<RecordBatch> {
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(rows.clone().map(|row| row.k.clone()).collect::<StringArray>()),
-        Arc::new(rows.clone().map(|row| row.i).collect::<Int32Array>()),
-        Arc::new(rows.clone().map(|row| row.b).collect::<Int64Array>()),
-        Arc::new(rows.clone().map(|row| row.d).collect::<Float64Array>()),
-        Arc::new(rows.clone().map(|row| row.s.clone()).collect::<StringArray>()),
-        Arc::new(rows.map(|row| row.ok).collect::<BooleanArray>()),
-    ];
-    Ok(RecordBatch::try_new(schema(), columns)?)
+/// The numbers of the values of a row.
+type Row = Vec<Option<i64>>;
+
+fn random_row(random: &mut Random, columns: &[ColumnOf]) -> Row {
+    let signed = |column: &ColumnOf| column.is_number() && column.data_type != DataType::UInt32;
+    let mut value = |column: &ColumnOf| {
+        let value = (!random.one_in(6)).then(|| random.below(column.values) as i64);
+        value.map(|value| if signed(column) { value - 3 } else { value })
+    };
+    columns.iter().map(&mut value).collect()
+}
+
+fn schema(columns: &[ColumnOf]) -> SchemaRef {
+    let field = |column: &ColumnOf| Field::new(&column.name, column.data_type.clone(), true);
+    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+fn batch<'a>(columns: &[ColumnOf], rows: impl Iterator<Item = &'a Row> + Clone) -> Result<RecordBatch> {
+    let array = |(place, column): (usize, &ColumnOf)| column.array(rows.clone().map(|row| row[place]));
+    let arrays = columns.iter().enumerate().map(array).collect::<Result<_>>()?;
+    Ok(RecordBatch::try_new(schema(columns), arrays)?)
 }
 
 /// A query, its input and how it runs.
 struct Case {
+    columns: Vec<ColumnOf>,
     query: String,
     mode: ChangelogMode,
     changes: Vec<(RowKind, Row)>,
@@ -119,13 +168,14 @@ struct Case {
     live: Vec<Row>,
     /// The lengths of batches, over and over.
     cuts: Vec<usize>,
-    /// After how many changes the query is restored.
-    restore: Option<usize>,
+    /// After how many changes the query is restored, ascending.
+    restores: Vec<usize>,
     options: StreamingOptions,
 }
 
 impl Case {
     fn random(random: &mut Random) -> Self {
+        let columns = random_columns(random);
         let retracting = !random.one_in(3);
         let (mut changes, mut live) = (vec![], vec![]);
         for _ in 0..30 + random.below(150) {
@@ -135,13 +185,13 @@ impl Case {
                 }
                 1 if retracting && !live.is_empty() => {
                     let place = random.below(live.len());
-                    let new = Row::random(random);
+                    let new = random_row(random, &columns);
                     let old = std::mem::replace(&mut live[place], new.clone());
                     changes.push((RowKind::UpdateBefore, old));
                     changes.push((RowKind::UpdateAfter, new));
                 }
                 _ => {
-                    let new = Row::random(random);
+                    let new = random_row(random, &columns);
                     live.push(new.clone());
                     changes.push((RowKind::Insert, new));
                 }
@@ -154,10 +204,23 @@ impl Case {
             options.mini_batch_size = 1 + random.below(12) as u64;
             options.agg_phase_strategy = random.pick(&["AUTO", "ONE_PHASE", "TWO_PHASE"]).to_string();
         }
+        if random.one_in(3) {
+            options.distinct_agg_split = true;
+            options.distinct_agg_buckets = 1 + random.below(5) as u32;
+        }
+        if random.one_in(4) {
+            // long enough for the run, but other paths
+            options.state_ttl = 86_400_000;
+        }
+        let mut restores: Vec<_> =
+            (0..random.below(4)).map(|_| 1 + random.below(changes.len() - 1)).collect();
+        restores.sort_unstable();
+        restores.dedup();
         Case {
-            query: query(random),
+            query: query(random, &columns),
+            columns,
             mode: if retracting { ChangelogMode::ALL } else { ChangelogMode::INSERT_ONLY },
-            restore: random.one_in(2).then(|| 1 + random.below(changes.len() - 1)),
+            restores,
             cuts: (0..4).map(|_| 1 + random.below(20)).collect(),
             changes,
             live,
@@ -175,8 +238,8 @@ impl Case {
 
     async fn batch_answer(&self) -> Result<Table> {
         let context = SessionContext::new();
-        let rows = batch(self.live.iter())?;
-        context.register_table("t", Arc::new(MemTable::try_new(schema(), vec![vec![rows]])?))?;
+        let rows = batch(&self.columns, self.live.iter())?;
+        context.register_table("t", Arc::new(MemTable::try_new(schema(&self.columns), vec![vec![rows]])?))?;
         let mut table = Table::new();
         for batch in context.sql(&self.query).await?.collect().await? {
             apply(&mut table, &ChangelogBatch::insert_only(batch))?;
@@ -186,12 +249,12 @@ impl Case {
 
     async fn streaming_answer(&self) -> Result<Table> {
         let mut table = Table::new();
-        let (first, second) = self.changes.split_at(self.restore.unwrap_or_default());
-        let checkpoint = match self.restore {
-            Some(_) => self.run(first, None, true, &mut table).await?,
-            None => None,
-        };
-        self.run(second, checkpoint, false, &mut table).await?;
+        let (mut checkpoint, mut from) = (None, 0);
+        for to in &self.restores {
+            checkpoint = self.run(&self.changes[from..*to], checkpoint, true, &mut table).await?;
+            from = *to;
+        }
+        self.run(&self.changes[from..], checkpoint, false, &mut table).await?;
         table.retain(|_, count| *count != 0);
         Ok(table)
     }
@@ -205,7 +268,7 @@ impl Case {
         table: &mut Table,
     ) -> Result<Option<Checkpoint>> {
         let context = self.context()?;
-        let (source, sender) = ChangelogTable::new(schema(), self.mode, changes.len() + 1);
+        let (source, sender) = ChangelogTable::new(schema(&self.columns), self.mode, changes.len() + 1);
         context.register_table("t", Arc::new(source))?;
         let every = to_checkpoint.then_some(changes.len() as u64);
         let checkpoints = Arc::new(CheckpointCoordinator::new(from, every));
@@ -239,45 +302,79 @@ impl Case {
             }
             let (next, others) = rest.split_at((*cut).min(rest.len()));
             let kinds = next.iter().map(|(kind, _)| *kind).collect();
-            sender.send(ChangelogBatch::try_new(batch(next.iter().map(|(_, row)| row))?, kinds)?).await?;
+            let rows = batch(&self.columns, next.iter().map(|(_, row)| row))?;
+            sender.send(ChangelogBatch::try_new(rows, kinds)?).await?;
             rest = others;
         }
         Ok(())
     }
 }
 
-/// An aggregation of `t`.
-fn query(random: &mut Random) -> String {
-    let keys = random.pick(&["k", "i", "k, ok", "s, i", "CONCAT(k, s)"]);
-    let argument = |random: &mut Random, of: &[&'static str]| {
-        let distinct = if random.one_in(3) { "DISTINCT " } else { "" };
-        format!("{distinct}{}", random.pick(of))
+/// An aggregation of `t`, or one of its results.
+fn query(random: &mut Random, columns: &[ColumnOf]) -> String {
+    let keys = random_keys(random, columns);
+    let calls: Vec<String> = (0..1 + random.below(5))
+        .map(|number| format!("{} AS a{number}", random_call(random, columns)))
+        .collect();
+    let by = match (keys.as_slice(), random.below(5)) {
+        ([_], _) | (_, 0 | 1) => keys.join(", "),
+        (_, 2) => format!("ROLLUP ({})", keys.join(", ")),
+        (_, 3) => format!("CUBE ({})", keys.join(", ")),
+        ([one, others @ ..], _) => {
+            format!("GROUPING SETS (({one}), ({}), ({one}), ())", others.join(", "))
+        }
+        ([], _) => "()".to_string(),
     };
-    let call = |random: &mut Random, number: usize| {
-        let call = match random.below(7) {
-            0 => "COUNT(*)".to_string(),
-            1 => format!("COUNT({})", argument(random, &["i", "b", "d", "s", "ok"])),
-            2 => format!("SUM({})", argument(random, &["i", "b", "d", "i + 1"])),
-            3 => format!("AVG({})", random.pick(&["i", "b", "d"])),
-            4 => format!("MIN({})", argument(random, &["i", "b", "d", "s"])),
-            5 => format!("MAX({})", argument(random, &["i", "b", "d", "s"])),
-            // a function without a state of ours
-            _ => format!("BIT_XOR({})", random.pick(&["i", "b"])),
+    let named: Vec<String> = keys.iter().enumerate().map(|(n, key)| format!("{key} AS k{n}")).collect();
+    let having = random.pick(&["", "", "", " HAVING COUNT(*) > 1", " HAVING MAX(n) > 1"]);
+    let selected = named.into_iter().chain(calls).collect::<Vec<_>>().join(", ");
+    let inner = format!("SELECT {selected} FROM t GROUP BY {by}{having}");
+    match random.below(4) {
+        0 => format!(
+            "SELECT a0, COUNT(*) AS n, COUNT(DISTINCT k0) AS d, MAX(k0) AS m FROM ({inner}) GROUP BY a0"
+        ),
+        _ => inner,
+    }
+}
+
+fn random_keys(random: &mut Random, columns: &[ColumnOf]) -> Vec<String> {
+    let mut keys: Vec<String> = vec![];
+    for _ in 0..1 + random.below(3) {
+        let key = &columns[random.below(columns.len())];
+        let key = match random.below(5) {
+            0 => format!("CASE WHEN ok THEN {} END", key.name),
+            _ => key.name.clone(),
         };
-        let filter = match random.below(4) {
-            0 => " FILTER (WHERE ok)",
-            1 => " FILTER (WHERE i > 0)",
-            _ => "",
-        };
-        format!("{call}{filter} AS a{number}")
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+fn random_call(random: &mut Random, columns: &[ColumnOf]) -> String {
+    let column = |random: &mut Random, fits: fn(&ColumnOf) -> bool| {
+        let fitting: Vec<_> = columns.iter().filter(|column| fits(column)).collect();
+        (!fitting.is_empty()).then(|| fitting[random.below(fitting.len())].name.clone())
     };
-    let calls: Vec<String> = (0..1 + random.below(5)).map(|number| call(random, number)).collect();
-    let grouping = match keys.contains(", ") && random.one_in(2) {
-        true => random.pick(&["ROLLUP", "CUBE"]),
-        false => "",
+    let distinct = if random.one_in(2) { "DISTINCT " } else { "" };
+    let ordered = |column: &ColumnOf| column.data_type != DataType::Boolean;
+    // of decimals DataFusion cuts the mean off, and Flink rounds it
+    let mean = |column: &ColumnOf| column.is_number() && !column.data_type.is_decimal();
+    let call = match random.below(7) {
+        0 => None,
+        1 | 2 => column(random, |_| true).map(|arg| format!("COUNT({distinct}{arg})")),
+        3 => column(random, ColumnOf::is_number).map(|arg| format!("SUM({distinct}{arg})")),
+        4 => column(random, mean).map(|arg| format!("AVG({arg})")),
+        5 => {
+            let function = random.pick(&["MIN", "MAX"]);
+            column(random, ordered).map(|arg| format!("{function}({distinct}{arg})"))
+        }
+        // a function without a state of ours
+        _ => column(random, ColumnOf::is_integer).map(|arg| format!("BIT_XOR({arg})")),
     };
-    let by = if grouping.is_empty() { keys.to_string() } else { format!("{grouping} ({keys})") };
-    format!("SELECT {keys}, {} FROM t GROUP BY {by}", calls.join(", "))
+    let filter = random.pick(&["", "", " FILTER (WHERE ok)", " FILTER (WHERE n > 0)"]);
+    format!("{}{filter}", call.unwrap_or_else(|| "COUNT(*)".to_string()))
 }
 
 /// Applies changes to a table.

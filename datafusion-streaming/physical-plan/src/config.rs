@@ -34,6 +34,8 @@ extensions_options! {
         pub distinct_agg_split: bool, default = false
         /// The number of partitions of streaming operators; 0: DataFusion's `target_partitions`.
         pub parallelism: usize, default = 0
+        /// Into how many buckets of distinct values they are split.
+        pub distinct_agg_buckets: u32, default = 1024
         /// How long a source may be silent before others stop waiting for its watermark, in
         /// milliseconds; 0: for ever.
         pub source_idle_timeout: u64, default = 0

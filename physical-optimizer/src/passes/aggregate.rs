@@ -20,9 +20,13 @@ use datafusion_streaming_physical_plan::runtime::{Monotonicity, StreamExec, Wind
 use datafusion_streaming_udfs::aggregate::{FlinkAggregateUdf, StreamingAggregate, streaming_aggregate_of};
 
 use super::PlanContext;
+use super::appended::traits_of;
 use super::emit_strategy::allowed_lateness;
+use super::exchange::is_parted_by;
 use super::session::{BySession, plan_session_aggregate};
 use super::slices::plan_slices;
+use super::split_distinct::plan_split;
+use super::state_ttl::hinted_ttl;
 
 /// Whether an aggregation gives results, not partial state.
 pub(super) fn is_final(aggregate: &AggregateExec) -> bool {
@@ -85,16 +89,42 @@ pub(super) fn plan_aggregate(
     if let Some(node) = needless(&group, &calls, stream, &schema)? {
         return StreamExec::plan(node, vec![input]);
     }
-    let node = GroupAggregateNode::new(
-        group.clone(),
-        calls.clone(),
-        input.schema(),
-        schema,
-        mode,
-        context.state_ttl(),
-    );
-    let Some(bundling) = context.bundling() else { return StreamExec::plan(node, vec![input]) };
-    if !in_two_phases(&calls, &context.options.agg_phase_strategy) {
+    let ttl = hinted_ttl(&input).unwrap_or_else(|| context.state_ttl());
+    let by = GroupBy { group: &group, schema: &schema, ttl, context };
+    if let Some(buckets) = context.distinct_buckets()
+        && let Some(plan) = plan_split(&by, &calls, &input, buckets)?
+    {
+        return Ok(plan);
+    }
+    group_aggregate(&by, calls, input)
+}
+
+/// How rows are grouped.
+#[derive(Clone, Copy)]
+pub(super) struct GroupBy<'a> {
+    /// The columns that are grouped by.
+    pub group: &'a [usize],
+    /// The schema of the result: these columns, and the results of the calls.
+    pub schema: &'a SchemaRef,
+    /// The state's time to live in milliseconds, 0 for ever.
+    pub ttl: i64,
+    pub context: &'a PlanContext,
+}
+
+/// The group aggregation, in one phase or two.
+pub(super) fn group_aggregate(
+    by: &GroupBy<'_>,
+    calls: Vec<AggregateCall>,
+    input: Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let calls: Vec<_> = calls.into_iter().map(|call| without_needless_retraction(call, &input)).collect();
+    let (group, mode) = (by.group.to_vec(), traits_of(&input)?.mode);
+    let schema = Arc::clone(by.schema);
+    let node = GroupAggregateNode::new(group.clone(), calls.clone(), input.schema(), schema, mode, by.ttl);
+    let Some(bundling) = by.context.bundling() else { return StreamExec::plan(node, vec![input]) };
+    // what is in its partition already need not be made less for the way
+    let parted = by.context.parallelism > 1 && is_parted_by(&input, by.group);
+    if parted || !in_two_phases(&calls, &by.context.options.agg_phase_strategy) {
         return StreamExec::plan(node.with_bundles(bundling), vec![input]);
     }
     let retracting = !mode.is_insert_only();
@@ -126,7 +156,7 @@ fn grouping_sets(sets: &[Vec<bool>]) -> Vec<GroupingSet> {
 
 /// The input of an aggregation by grouping sets, and its group columns there. The calls are told where
 /// their columns are.
-fn expand(
+pub(super) fn expand(
     input: Arc<dyn ExecutionPlan>,
     group: Vec<usize>,
     sets: Vec<GroupingSet>,

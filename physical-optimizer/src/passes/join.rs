@@ -20,6 +20,7 @@ use datafusion_streaming_physical_plan::runtime::{StreamExec, StreamTraits};
 
 use super::PlanContext;
 use super::interval::interval_of;
+use super::state_ttl::hinted_ttl;
 
 /// The streaming form of a join over streaming inputs; `None` for a plan that is no join.
 pub(super) fn plan_join(
@@ -41,7 +42,8 @@ pub(super) fn plan_join(
         stream_traits(input).map_or(ChangelogMode::INSERT_ONLY, |traits| traits.mode)
     };
     let modes = [mode(&inputs[LEFT]), mode(&inputs[RIGHT])];
-    let node = RegularJoinNode::try_new(spec, modes, [context.state_ttl(); 2])?;
+    let ttl = |input| hinted_ttl(input).unwrap_or_else(|| context.state_ttl());
+    let node = RegularJoinNode::try_new(spec, modes, [ttl(&inputs[LEFT]), ttl(&inputs[RIGHT])])?;
     StreamExec::plan(node, inputs.to_vec()).map(Some)
 }
 

@@ -17,6 +17,8 @@ mod session;
 mod slices;
 mod sort_limit;
 mod source;
+mod split_distinct;
+pub(crate) mod state_ttl;
 mod temporal;
 pub(crate) mod watermarks;
 mod window_columns;
@@ -53,6 +55,11 @@ impl PlanContext {
     /// The state's time to live in milliseconds, 0 for ever.
     pub(crate) fn state_ttl(&self) -> i64 {
         i64::try_from(self.options.state_ttl).unwrap_or(i64::MAX)
+    }
+
+    /// Into how many buckets DISTINCT aggregations are split, if they are.
+    pub(crate) fn distinct_buckets(&self) -> Option<u32> {
+        self.options.distinct_agg_split.then_some(self.options.distinct_agg_buckets)
     }
 
     /// When bundles end, with mini-batch.

@@ -81,6 +81,11 @@ pub(super) trait Cells: Send + Sync + Debug {
     /// See [`AggregateState::merge`].
     fn merge(&mut self, slots: &[u32], state: &[ArrayRef]) -> Result<()>;
 
+    /// See [`AggregateState::restore`].
+    fn restore(&mut self, slots: &[u32], state: &[ArrayRef]) -> Result<()> {
+        self.merge(slots, state)
+    }
+
     /// See [`AggregateState::merge_slots`].
     fn merge_slots(&mut self, into: &[u32], from: &[u32]) -> Result<()> {
         let state = self.snapshot(from)?;
@@ -259,6 +264,10 @@ impl<C: Cells + 'static> AggregateState for CellState<C> {
 
     fn merge(&mut self, slots: &[u32], state: &[ArrayRef]) -> Result<()> {
         self.0.merge(slots, state)
+    }
+
+    fn restore(&mut self, slots: &[u32], state: &[ArrayRef]) -> Result<()> {
+        self.0.restore(slots, state)
     }
 
     fn merge_slots(&mut self, into: &[u32], from: &[u32]) -> Result<()> {

@@ -13,8 +13,9 @@ use datafusion_common::{Result, internal_err};
 use super::Fate;
 use super::column::{Element, grow_with, vec_size};
 use super::entries::{EntryLists, entry_lists, list_type};
+use super::java_hash;
 use super::members::{Members, dispatch_members};
-use super::membership::{Kept, Seen, SlotMembers, Tallies, Tally};
+use super::membership::{Kept, Numbered, Seen, SlotMembers, Tallies, Tally};
 
 /// The rows of a batch as DISTINCT sees them.
 #[derive(Debug, Clone, Copy)]
@@ -65,25 +66,23 @@ impl DistinctMembership {
     /// A membership for a column of `data_type` under so many filters. `retracting`: rows may be
     /// retracted; otherwise it is only kept which values there are.
     pub fn try_new(data_type: &DataType, filters: usize, retracting: bool) -> Result<Self> {
-        fn boxed<M: Members, T: Tally>(
-            members: M,
-            data_type: &DataType,
-            filters: usize,
-        ) -> DistinctMembership {
-            DistinctMembership(Box::new(Slots::<M, T> {
-                members,
-                data_type: data_type.clone(),
-                filters,
-                hasher: RandomState::new(),
-                slots: Vec::new(),
-                owned: 0,
-            }))
-        }
         dispatch_members!(data_type, members => Ok(match (filters, retracting) {
             (1, false) => boxed::<_, Seen>(members, data_type, filters),
             (1, true) => boxed::<_, i64>(members, data_type, filters),
             (0..=64, false) => boxed::<_, u64>(members, data_type, filters),
             _ => boxed::<_, Tallies>(members, data_type, filters),
+        }))
+    }
+
+    /// The same for the first of two phases, whose members are merged into those of the second: snapshots have
+    /// them in the order in which Flink merges them, that of Java's `HashMap`. The sum of floats
+    /// depends on it, and the result of LISTAGG.
+    pub fn for_partials(data_type: &DataType, filters: usize, retracting: bool) -> Result<Self> {
+        dispatch_members!(data_type, members => Ok(match (filters, retracting) {
+            (1, false) => boxed::<_, Numbered<Seen>>(members, data_type, filters),
+            (1, true) => boxed::<_, Numbered<i64>>(members, data_type, filters),
+            (0..=64, false) => boxed::<_, Numbered<u64>>(members, data_type, filters),
+            _ => boxed::<_, Numbered<Tallies>>(members, data_type, filters),
         }))
     }
 
@@ -140,6 +139,18 @@ impl DistinctMembership {
     }
 }
 
+fn boxed<M: Members, T: Tally>(members: M, data_type: &DataType, filters: usize) -> DistinctMembership {
+    DistinctMembership(Box::new(Slots::<M, T> {
+        members,
+        data_type: data_type.clone(),
+        filters,
+        hasher: RandomState::new(),
+        slots: Vec::new(),
+        next: 0,
+        owned: 0,
+    }))
+}
+
 trait Membership: Send + Sync + Debug {
     fn grow(&mut self, slots: usize);
     fn clear(&mut self, slots: &[u32]);
@@ -177,6 +188,8 @@ struct Slots<M: Members, T> {
     filters: usize,
     hasher: RandomState,
     slots: Vec<Slot<M::Key, T>>,
+    /// The number of the next value, where tallies know theirs.
+    next: u64,
     /// Bytes that members own.
     owned: usize,
 }
@@ -252,11 +265,12 @@ impl<M: Members, T: Tally> Slots<M, T> {
         probe: Option<&M::Probe>,
         change: impl FnOnce(&mut T, bool) -> R,
     ) -> R {
-        let filters = self.filters;
+        let (filters, number) = (self.filters, self.next);
+        self.next += u64::from(T::NUMBERED);
         let slot = &mut self.slots[slot];
         let Some(probe) = probe else {
             let fresh = slot.null.is_none();
-            let tally = slot.null.get_or_insert_with(|| T::new(filters));
+            let tally = slot.null.get_or_insert_with(|| T::new(filters, number));
             let result = change(tally, fresh);
             if tally.is_empty() {
                 slot.null = None;
@@ -268,7 +282,7 @@ impl<M: Members, T: Tally> Slots<M, T> {
             probe,
             || hasher.hash_one(probe),
             |key| hasher.hash_one(<M::Key as Borrow<M::Probe>>::borrow(key)),
-            || (M::key(probe), T::new(filters)),
+            || (M::key(probe), T::new(filters, number)),
             change,
         );
         if kept != Kept::Same {
@@ -317,6 +331,16 @@ impl<M: Members, T: Tally> Slots<M, T> {
             }
         }
         masks
+    }
+
+    /// Members in the order of a Java `HashMap` into which they were put as they came.
+    fn in_java_order<'a>(&self, members: &'a SlotMembers<M::Key, T>) -> Vec<(&'a M::Key, &'a T)> {
+        let mut members: Vec<_> = members.iter().collect();
+        let capacity = java_hash::capacity(members.len());
+        members.sort_by_cached_key(|(key, tally)| {
+            (java_hash::bucket(M::java_hash((*key).borrow()), capacity), tally.number())
+        });
+        members
     }
 
     /// The fields of a member in snapshots.
@@ -381,7 +405,11 @@ impl<M: Members, T: Tally> Membership for Slots<M, T> {
         for &slot in slots {
             let slot = &self.slots[slot as usize];
             let start = keys.len();
-            let members = slot.members.iter().map(|(key, tally)| (Some(key), tally));
+            let members: Box<dyn Iterator<Item = (&M::Key, &T)> + '_> = match T::NUMBERED {
+                true => Box::new(self.in_java_order(&slot.members).into_iter()),
+                false => slot.members.iter(),
+            };
+            let members = members.map(|(key, tally)| (Some(key), tally));
             for (key, tally) in members.chain(slot.null.iter().map(|tally| (None, tally))) {
                 keys.push(key);
                 for (filter, counts) in counts.iter_mut().enumerate() {

@@ -269,8 +269,13 @@ impl JsonObjects {
             self.changes += 1;
             return;
         }
+        self.owe(slot, key, value);
+    }
+
+    fn owe(&mut self, slot: usize, key: Key, value: Value) {
         self.owned += Self::size(&key, &value);
         let size = Self::size(&key, &None);
+        let object = &mut self.objects[slot];
         if let Some(old) = object.debts.insert(key, value) {
             self.owned -= size + old.as_deref().map_or(0, str::len);
         }
@@ -400,26 +405,53 @@ impl Cells for JsonObjects {
     }
 
     fn merge(&mut self, slots: &[u32], state: &[ArrayRef]) -> Result<()> {
-        let lists = EntryLists::new(state, 0)?;
-        let entries = ObjectArgs::new(lists.column(0)?, lists.column(1)?)?;
-        let debts = lists.column(2)?.as_boolean();
+        let saved = SavedObjects::new(state)?;
         for (row, &slot) in slots.iter().enumerate() {
             let slot = slot as usize;
-            let entry = |at: usize| (Key(entries.keys.value(at).into()), entries.value(at).map(Into::into));
-            for at in lists.entries(row).filter(|&at| debts.value(at)) {
-                let (key, value) = entry(at);
+            for (key, value) in saved.entries(row, true) {
                 self.take(slot, key, value);
             }
-            for at in lists.entries(row).filter(|&at| !debts.value(at)) {
-                let (key, value) = entry(at);
+            for (key, value) in saved.entries(row, false) {
                 self.merge_entry(slot, key, value);
             }
         }
         self.check()
     }
 
+    fn restore(&mut self, slots: &[u32], state: &[ArrayRef]) -> Result<()> {
+        let saved = SavedObjects::new(state)?;
+        for (row, &slot) in slots.iter().enumerate() {
+            let slot = slot as usize;
+            saved.entries(row, false).for_each(|(key, value)| self.insert(slot, key, value));
+            saved.entries(row, true).for_each(|(key, value)| self.owe(slot, key, value));
+        }
+        self.check()
+    }
+
     fn memory_size(&self) -> usize {
         vec_size(&self.objects) + self.owned
+    }
+}
+
+/// The entries and debts of objects in a snapshot.
+struct SavedObjects<'a> {
+    lists: EntryLists<'a>,
+    args: ObjectArgs,
+    debts: &'a BooleanArray,
+}
+
+impl<'a> SavedObjects<'a> {
+    fn new(state: &'a [ArrayRef]) -> Result<Self> {
+        let lists = EntryLists::new(state, 0)?;
+        let args = ObjectArgs::new(lists.column(0)?, lists.column(1)?)?;
+        let debts = lists.column(2)?.as_boolean();
+        Ok(Self { lists, args, debts })
+    }
+
+    /// What a row has, or what it owes.
+    fn entries(&self, row: usize, owed: bool) -> impl Iterator<Item = (Key, Value)> {
+        let entries = self.lists.entries(row).filter(move |&at| self.debts.value(at) == owed);
+        entries.map(|at| (Key(self.args.keys.value(at).into()), self.args.value(at).map(Into::into)))
     }
 }
 

@@ -155,19 +155,8 @@ impl<M: Members, F: Form<M>> Lists<M, F> {
         self.update(slot, |list| list.debts.push(value));
     }
 
-    /// Adds the values and debts of another state, then settles all debts that can be.
-    fn merge_list(
-        &mut self,
-        slot: usize,
-        values: impl Iterator<Item = Option<M::Key>>,
-        debts: impl Iterator<Item = Option<M::Key>>,
-    ) {
-        for value in values {
-            self.append(slot, value);
-        }
-        for debt in debts {
-            self.owe(slot, debt);
-        }
+    /// Takes the values that are owed, where they are there now.
+    fn settle(&mut self, slot: usize) {
         let debts = self.update(slot, |list| std::mem::take(&mut list.debts));
         for debt in debts {
             self.owned -= Self::size(debt.as_ref());
@@ -175,6 +164,29 @@ impl<M: Members, F: Form<M>> Lists<M, F> {
                 self.owe(slot, debt);
             }
         }
+    }
+
+    /// Adds the values and debts of another state.
+    fn add_lists(&mut self, slots: &[u32], state: &[ArrayRef]) -> Result<()> {
+        let lists = EntryLists::new(state, 0)?;
+        let values = lists.column(0)?;
+        let values = ListArgs::<M> { batch: self.members.batch(values)?, nulls: values.logical_nulls() };
+        let debts = lists.column(1)?.as_boolean();
+        let form = state_column(state, 1)?.as_string_opt::<i32>();
+        let form = form.ok_or_else(|| internal_datafusion_err!("a snapshot of lists lacks their form"))?;
+        if let Some(learnt) = form.iter().flatten().next() {
+            self.form.learn(learnt);
+        }
+        for (row, &slot) in slots.iter().enumerate() {
+            for entry in lists.entries(row) {
+                let key = values.get(entry).map(|value| M::key(value.borrow()));
+                match debts.value(entry) {
+                    true => self.owe(slot as usize, key),
+                    false => self.append(slot as usize, key),
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The fields of a value in snapshots.
@@ -276,22 +288,13 @@ impl<M: Members, F: Form<M>> Cells for Lists<M, F> {
     }
 
     fn merge(&mut self, slots: &[u32], state: &[ArrayRef]) -> Result<()> {
-        let lists = EntryLists::new(state, 0)?;
-        let values = lists.column(0)?;
-        let values = ListArgs::<M> { batch: self.members.batch(values)?, nulls: values.logical_nulls() };
-        let debts = lists.column(1)?.as_boolean();
-        let form = state_column(state, 1)?.as_string_opt::<i32>();
-        let form = form.ok_or_else(|| internal_datafusion_err!("a snapshot of lists lacks their form"))?;
-        if let Some(learnt) = form.iter().flatten().next() {
-            self.form.learn(learnt);
-        }
-        for (row, &slot) in slots.iter().enumerate() {
-            let key = |entry: usize| values.get(entry).map(|value| M::key(value.borrow()));
-            let of =
-                |debt: bool| lists.entries(row).filter(move |&entry| debts.value(entry) == debt).map(key);
-            self.merge_list(slot as usize, of(false), of(true));
-        }
+        self.add_lists(slots, state)?;
+        slots.iter().for_each(|&slot| self.settle(slot as usize));
         Ok(())
+    }
+
+    fn restore(&mut self, slots: &[u32], state: &[ArrayRef]) -> Result<()> {
+        self.add_lists(slots, state)
     }
 
     fn memory_size(&self) -> usize {

@@ -10,6 +10,7 @@ use arrow::datatypes::DataType;
 use datafusion_common::Result;
 
 use super::column::{Element, Values};
+use super::java_hash;
 use super::text::{TextOutput, TextValues};
 
 /// A family of types by what a collection keeps of their values.
@@ -35,6 +36,11 @@ pub(super) trait Members: Debug + Send + Sync + 'static {
 
     /// The bytes that a key owns.
     fn owned(probe: &Self::Probe) -> usize;
+
+    /// The hash code of the Java object that Flink has of a value; 0 where its order does not matter.
+    fn java_hash(_: &Self::Probe) -> i32 {
+        0
+    }
 
     /// Whether a value equals itself for Flink when it decides whether a result has changed. NaN does
     /// not, nor does an array with a NULL.
@@ -126,6 +132,10 @@ impl<E: Ordered> Members for Native<E> {
         0
     }
 
+    fn java_hash(key: &E::Key) -> i32 {
+        E::from_key(*key).java_hash()
+    }
+
     #[inline(always)]
     #[expect(clippy::eq_op, reason = "NaN does not equal itself")]
     fn equals_itself(key: &E::Key) -> bool {
@@ -181,6 +191,10 @@ impl Members for Text {
         probe.len()
     }
 
+    fn java_hash(probe: &str) -> i32 {
+        java_hash::of_string(probe)
+    }
+
     fn equals_itself(_: &Box<str>) -> bool {
         true
     }
@@ -210,6 +224,11 @@ pub(super) trait Ordered: Element {
     fn key(self) -> Self::Key;
 
     fn from_key(key: Self::Key) -> Self;
+
+    /// See [`Members::java_hash`].
+    fn java_hash(self) -> i32 {
+        0
+    }
 }
 
 macro_rules! ordered_integer {
@@ -266,6 +285,10 @@ impl Ordered for f64 {
     fn from_key(key: i64) -> Self {
         Self::from_bits(order_bits(key) as u64)
     }
+
+    fn java_hash(self) -> i32 {
+        java_hash::of_double(self)
+    }
 }
 
 impl Ordered for f32 {
@@ -279,6 +302,10 @@ impl Ordered for f32 {
     #[inline(always)]
     fn from_key(key: i64) -> Self {
         f64::from_key(key) as f32
+    }
+
+    fn java_hash(self) -> i32 {
+        java_hash::of_float(self)
     }
 }
 

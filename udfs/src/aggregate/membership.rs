@@ -34,8 +34,16 @@ impl Change {
 
 /// How often a value has come, for each of some filters.
 pub(super) trait Tally: Debug + Send + Sync + 'static {
-    /// A tally that has counted nothing.
-    fn new(filters: usize) -> Self;
+    /// Whether a tally knows its number.
+    const NUMBERED: bool = false;
+
+    /// A tally that has counted nothing. `number` goes up from value to value.
+    fn new(filters: usize, number: u64) -> Self;
+
+    /// The number that the tally was made with, 0 if it does not know.
+    fn number(&self) -> u64 {
+        0
+    }
 
     /// Adds `delta` to the count of a filter. `fresh`: the value has not been kept so far.
     fn count(&mut self, filter: usize, delta: i64, fresh: bool) -> Change;
@@ -56,7 +64,7 @@ pub(super) trait Tally: Debug + Send + Sync + 'static {
 pub(super) struct Seen;
 
 impl Tally for Seen {
-    fn new(_: usize) -> Self {
+    fn new(_: usize, _: u64) -> Self {
         Self
     }
 
@@ -77,7 +85,7 @@ impl Tally for Seen {
 
 /// A single filter.
 impl Tally for i64 {
-    fn new(_: usize) -> Self {
+    fn new(_: usize, _: u64) -> Self {
         0
     }
 
@@ -100,7 +108,7 @@ impl Tally for i64 {
 
 /// Up to 64 filters of rows that are not retracted, a bit each.
 impl Tally for u64 {
-    fn new(_: usize) -> Self {
+    fn new(_: usize, _: u64) -> Self {
         0
     }
 
@@ -127,7 +135,7 @@ impl Tally for u64 {
 pub(super) struct Tallies(Box<[i64]>);
 
 impl Tally for Tallies {
-    fn new(filters: usize) -> Self {
+    fn new(filters: usize, _: u64) -> Self {
         Self(vec![0; filters].into())
     }
 
@@ -146,6 +154,42 @@ impl Tally for Tallies {
 
     fn heap_size(filters: usize) -> usize {
         filters * size_of::<i64>()
+    }
+}
+
+/// A tally that knows its number, and so in which order values came.
+#[derive(Debug)]
+pub(super) struct Numbered<T> {
+    number: u64,
+    tally: T,
+}
+
+impl<T: Tally> Tally for Numbered<T> {
+    const NUMBERED: bool = true;
+
+    fn new(filters: usize, number: u64) -> Self {
+        Self { number, tally: T::new(filters, number) }
+    }
+
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    #[inline(always)]
+    fn count(&mut self, filter: usize, delta: i64, fresh: bool) -> Change {
+        self.tally.count(filter, delta, fresh)
+    }
+
+    fn get(&self, filter: usize) -> i64 {
+        self.tally.get(filter)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.tally.is_empty()
+    }
+
+    fn heap_size(filters: usize) -> usize {
+        T::heap_size(filters)
     }
 }
 

@@ -1,6 +1,10 @@
 //! ARRAYs, MAPs, ROWs, BYTES and what else has no native value, as members of collections.
 
-use arrow::array::{Array, ArrayRef, AsArray, new_null_array};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, UInt32Array, new_null_array};
+use arrow::buffer::OffsetBuffer;
+use arrow::compute::take;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::row::{RowConverter, Rows, SortField};
 use datafusion_common::{Result, internal_datafusion_err, not_impl_err};
@@ -71,6 +75,7 @@ impl Members for Nested {
     type Output = ByteStrings;
 
     fn batch(&self, array: &ArrayRef) -> Result<ByteStrings> {
+        let array = &with_sorted_maps(array)?;
         let rows = self.rows(array)?;
         let mut batch = ByteStrings::default();
         for (index, row) in rows.iter().enumerate() {
@@ -117,6 +122,54 @@ impl Members for Nested {
         });
         let mut columns = self.converter.convert_rows(rows)?;
         columns.pop().ok_or_else(|| internal_datafusion_err!("rows of {} are no column", self.data_type))
+    }
+}
+
+/// The values with the entries of all maps in them in the order of their keys: a map is the same however its
+/// entries are written.
+fn with_sorted_maps(array: &ArrayRef) -> Result<ArrayRef> {
+    if !has_maps(array.data_type()) {
+        return Ok(Arc::clone(array));
+    }
+    Ok(match array.data_type() {
+        DataType::Map(field, sorted) => {
+            let map = array.as_map();
+            let (keys, values) = (with_sorted_maps(map.keys())?, with_sorted_maps(map.values())?);
+            let converter = RowConverter::new(vec![SortField::new(keys.data_type().clone())])?;
+            let key_rows = converter.convert_columns(&[Arc::clone(&keys)])?;
+            let mut entries: Vec<u32> = Vec::with_capacity(keys.len());
+            for row in map.value_offsets().windows(2) {
+                let start = entries.len();
+                entries.extend(row[0] as u32..row[1] as u32);
+                entries[start..].sort_by_key(|&entry| key_rows.row(entry as usize));
+            }
+            let entries = UInt32Array::from(entries);
+            let columns = vec![take(&keys, &entries, None)?, take(&values, &entries, None)?];
+            let entries = StructArray::try_new(map.entries().fields().clone(), columns, None)?;
+            let offsets =
+                OffsetBuffer::from_lengths((0..map.len()).map(|row| map.value_length(row) as usize));
+            Arc::new(MapArray::try_new(Arc::clone(field), offsets, entries, map.nulls().cloned(), *sorted)?)
+        }
+        DataType::Struct(fields) => {
+            let columns = array.as_struct().columns().iter().map(with_sorted_maps).collect::<Result<_>>()?;
+            Arc::new(StructArray::try_new(fields.clone(), columns, array.nulls().cloned())?)
+        }
+        DataType::List(item) => {
+            let list = array.as_list::<i32>();
+            let items = with_sorted_maps(list.values())?;
+            let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
+            Arc::new(ListArray::try_new(Arc::clone(item), offsets, items, nulls)?)
+        }
+        _ => Arc::clone(array),
+    })
+}
+
+fn has_maps(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Map(..) => true,
+        DataType::Struct(fields) => fields.iter().any(|field| has_maps(field.data_type())),
+        DataType::List(item) => has_maps(item.data_type()),
+        _ => false,
     }
 }
 

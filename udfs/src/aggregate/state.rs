@@ -91,8 +91,17 @@ pub trait AggregateState: Send + Sync + Debug {
     fn snapshot(&self, slots: &[u32]) -> Result<Vec<ArrayRef>>;
 
     /// Folds state made by [`AggregateState::snapshot`] (row i belongs to `slots[i]`; a slot may
-    /// occur more than once) into this state. Merging into a clear slot restores it exactly.
+    /// occur more than once) into this state: values that one state owes are taken from the other.
     fn merge(&mut self, slots: &[u32], state: &[ArrayRef]) -> Result<()>;
+
+    /// Takes back state made by [`AggregateState::snapshot`] into slots that are clear, exactly as it
+    /// was. Row i belongs to `slots[i]`; no slot occurs twice.
+    ///
+    /// The default is [`AggregateState::merge`]. A state that settles something in merging, such as a
+    /// value that was taken before it came, must restore without.
+    fn restore(&mut self, slots: &[u32], state: &[ArrayRef]) -> Result<()> {
+        self.merge(slots, state)
+    }
 
     /// Merges the state of `from[i]` into `into[i]`, for windows that are made of slices. The
     /// slots `from` keep their state.

@@ -16,6 +16,7 @@ use datafusion_streaming_physical_plan::operators::join::temporal::TemporalJoinN
 use datafusion_streaming_physical_plan::operators::join::{LEFT, RIGHT, Residual};
 use datafusion_streaming_physical_plan::operators::session::SessionTvfNode;
 use datafusion_streaming_physical_plan::operators::set_operation::SetOperationNode;
+use datafusion_streaming_physical_plan::operators::state_ttl::StateTtlNode;
 use datafusion_streaming_physical_plan::operators::to_changelog::ToChangelogNode;
 use datafusion_streaming_physical_plan::operators::unnest::UnnestNode;
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
@@ -23,7 +24,8 @@ use datafusion_streaming_physical_plan::runtime::StreamExec;
 use datafusion_streaming_physical_plan::time::WindowAssigner;
 
 use super::{
-    CountingSetOperation, FromChangelog, GlobalAggregate, TemporalJoin, ToChangelog, Unnest, WindowTvf,
+    CountingSetOperation, FromChangelog, GlobalAggregate, StateTtl, TemporalJoin, ToChangelog, Unnest,
+    WindowTvf,
 };
 
 /// Plans the logical nodes of this crate. [`install`](crate::install) puts it in place; a session
@@ -102,6 +104,10 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
         if let Some(changelog) = node.as_any().downcast_ref::<ToChangelog>() {
             let codes = changelog.codes().clone();
             let node = ToChangelogNode::new(changelog.op(), codes, &physical.schema());
+            return StreamExec::plan(node, vec![Arc::clone(physical)]).map(Some);
+        }
+        if let Some(hint) = node.as_any().downcast_ref::<StateTtl>() {
+            let node = StateTtlNode::new(hint.millis(), physical.schema());
             return StreamExec::plan(node, vec![Arc::clone(physical)]).map(Some);
         }
         if node.as_any().is::<GlobalAggregate>() {

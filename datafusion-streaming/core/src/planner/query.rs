@@ -15,7 +15,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 use datafusion_streaming_physical_plan::config::{RootMode, StreamingOptions};
 
 use super::{
-    CountingSetOperation, FromChangelog, GlobalAggregate, StreamingExtensionPlanner, TemporalJoin,
+    CountingSetOperation, FromChangelog, GlobalAggregate, StateTtl, StreamingExtensionPlanner, TemporalJoin,
     ToChangelog, Unnest, WindowTvf,
 };
 
@@ -68,6 +68,7 @@ fn has_streaming_nodes(plan: &LogicalPlan) -> Result<bool> {
                 || node.is::<GlobalAggregate>()
                 || node.is::<ToChangelog>()
                 || node.is::<CountingSetOperation>()
+                || node.is::<StateTtl>()
                 || node.is::<FromChangelog>()
                 || node.is::<Unnest>()
                 || node.is::<TemporalJoin>();

@@ -27,8 +27,10 @@ use datafusion_streaming_physical_plan::time::WindowAssigner;
 use futures::FutureExt;
 
 use super::intervals::{interval_millis, positive};
-use super::{CountingSetOperation, FromChangelog, ToChangelog, UnnestSource, VersionedTable, WindowTvf};
-use crate::sql::rewrite::{AS_OF, EXCEPT_ALL, INTERSECT_ALL};
+use super::{
+    CountingSetOperation, FromChangelog, StateTtl, ToChangelog, UnnestSource, VersionedTable, WindowTvf,
+};
+use crate::sql::rewrite::{AS_OF, EXCEPT_ALL, INTERSECT_ALL, STATE_TTL};
 use crate::sql::{TableArgument, descriptor_columns};
 
 /// Plans `TUMBLE(…)`, `HOP(…)`, `CUMULATE(…)`, `SESSION(…)` and `TO_CHANGELOG(…)` in FROM, for both doors. Refuses
@@ -213,6 +215,17 @@ impl StreamingRelationPlanner {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
+    /// A table with a time to live: see `sql::rewrite::state_ttl`.
+    fn state_ttl(
+        &self,
+        arguments: Arguments<'_>,
+        cx: &mut dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
+        let input = self.table(arguments.get("table", 0)?, cx)?;
+        let millis = arguments.get("ttl", 1)?.to_string().parse().unwrap_or(i64::MAX);
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(StateTtl::new(input, millis)) }))
+    }
+
     fn plan_from_changelog(
         &self,
         arguments: Arguments<'_>,
@@ -290,6 +303,7 @@ impl RelationPlanner for StreamingRelationPlanner {
             Some("SESSION") => window(WindowFunction::Session)?,
             Some(INTERSECT_ALL) => self.set_operation(SetOperation::IntersectAll, args, cx)?,
             Some(EXCEPT_ALL) => self.set_operation(SetOperation::ExceptAll, args, cx)?,
+            Some(STATE_TTL) => self.state_ttl(Arguments::of("STATE_TTL", args)?, cx)?,
             Some("FROM_CHANGELOG") => self.plan_from_changelog(Arguments::of("FROM_CHANGELOG", args)?, cx)?,
             Some("TO_CHANGELOG") => self.to_changelog(Arguments::of("TO_CHANGELOG", args)?, cx)?,
             _ => return Ok(RelationPlanning::Original(Box::new(relation))),

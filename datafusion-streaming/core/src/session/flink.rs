@@ -28,7 +28,8 @@ use super::options;
 use super::rank_functions::bigint_rank;
 use super::script::FlinkScript;
 use crate::planner::{
-    CorrelatedNotIn, Items, KeepGlobalAggregates, group_window_functions, plan_group_windows,
+    CorrelatedNotIn, Items, KeepGlobalAggregates, ResolveGroupId, SingleRowSubqueries, group_id_udaf,
+    group_window_functions, plan_group_windows,
 };
 use crate::sql::{CreateView, FlinkTypePlanner, Show, Statement, parse};
 use crate::tables::{StreamTable, TableDefinition};
@@ -154,6 +155,8 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
         let rules = &mut analyzer.rules;
         let coercion = rules.iter().position(|rule| rule.name() == "type_coercion").unwrap_or(rules.len());
         rules.insert(coercion, Arc::new(FlinkTypes));
+        rules.insert(0, Arc::new(ResolveGroupId));
+        rules.insert(0, Arc::new(SingleRowSubqueries));
     }
     if let Some(optimizer) = builder.optimizer() {
         // it makes two aggregations of one, whose changelog is another
@@ -183,6 +186,7 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     for aggregate in flink_aggregates() {
         state.register_udaf(aggregate)?;
     }
+    state.register_udaf(Arc::new(group_id_udaf()))?;
     for function in datafusion_streaming_udfs::scalar::flink_scalars() {
         state.register_udf(function)?;
     }

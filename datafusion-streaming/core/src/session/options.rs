@@ -48,6 +48,7 @@ const FLINK_OPTIONS: &[(&str, Meaning)] = &[
     ("table.exec.state.ttl", Meaning::Duration("state_ttl")),
     ("table.local-time-zone", Meaning::Zone),
     ("table.optimizer.agg-phase-strategy", Meaning::Same("agg_phase_strategy")),
+    ("table.optimizer.distinct-agg.split.bucket-num", Meaning::Same("distinct_agg_buckets")),
     ("table.optimizer.distinct-agg.split.enabled", Meaning::Same("distinct_agg_split")),
     ("table.optimizer.multi-join.enabled", Meaning::Accepted),
     ("table.sql-dialect", Meaning::Only(&["default"])),

@@ -5,7 +5,8 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Whit
 
 use super::tokens;
 
-/// A hint. Hints stand in comments, so the parser does not apply them; it only says which there are.
+/// A hint. Hints stand in comments: STATE_TTL is applied when its query is parsed, of others it is only said which
+/// there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
     /// The hint's name in upper case, such as `STATE_TTL`.
@@ -16,18 +17,30 @@ pub struct Hint {
     pub table: Option<String>,
 }
 
+/// A hint and where it stands.
+#[derive(Debug)]
+pub(super) struct LocatedHint {
+    pub(super) at: Location,
+    /// Where the SELECT is that it is for, if it is for one.
+    pub(super) select: Option<Location>,
+    pub(super) hint: Hint,
+}
+
 /// The hints among these tokens, with their places.
-pub(super) fn find(tokens: &[TokenWithSpan]) -> Result<Vec<(Location, Hint)>, ParserError> {
+pub(super) fn find(tokens: &[TokenWithSpan]) -> Result<Vec<LocatedHint>, ParserError> {
     let mut hints = vec![];
     for (i, token) in tokens.iter().enumerate() {
         let Token::Whitespace(Whitespace::MultiLineComment(comment)) = &token.token else { continue };
         let Some(text) = comment.strip_prefix('+') else { continue };
         let at = token.span.start;
         let table = table_before(&tokens[..i]);
+        let before = tokens[..i].iter().rev().find(|t| !matches!(t.token, Token::Whitespace(_)));
+        let select = before.filter(|t| tokens::is_word(&t.token, "SELECT")).map(|t| t.span.start);
         let named = parse(text).map_err(|e| tokens::error(format!("In the hint /*{comment}*/: {e}"), at))?;
-        hints.extend(
-            named.into_iter().map(|(name, arguments)| (at, Hint { name, arguments, table: table.clone() })),
-        );
+        hints.extend(named.into_iter().map(|(name, arguments)| {
+            let hint = Hint { name, arguments, table: table.clone() };
+            LocatedHint { at, select, hint }
+        }));
     }
     Ok(hints)
 }

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
 use super::create_table::{self, parse_comment};
-use super::hints::{self, Hint};
+use super::hints::{self, LocatedHint};
 use super::rewrite;
 use super::statement::{CreateView, ExplainDetail, ParsedStatement, Show, Statement};
 use super::tokens::{self, Source, accept_words, at_words};
@@ -39,7 +39,7 @@ pub fn parse(script: &str) -> Result<Vec<ParsedStatement>> {
 struct ScriptParser<'a> {
     parser: Parser<'a>,
     source: Source<'a>,
-    hints: Vec<(Location, Hint)>,
+    hints: Vec<LocatedHint>,
 }
 
 impl ScriptParser<'_> {
@@ -66,7 +66,7 @@ impl ScriptParser<'_> {
         Ok(ParsedStatement {
             text: self.source.between(start, end).to_string(),
             statement,
-            hints: self.hints.iter().filter(|(at, _)| within(*at)).map(|(_, hint)| hint.clone()).collect(),
+            hints: self.hints.iter().filter(|hint| within(hint.at)).map(|hint| hint.hint.clone()).collect(),
         })
     }
 
@@ -143,12 +143,14 @@ impl ScriptParser<'_> {
     fn parse_query(&mut self) -> Result<Statement, ParserError> {
         let mut query = self.parser.parse_query()?;
         rewrite::query(&mut query)?;
+        rewrite::state_ttl::apply(&mut query, &self.hints)?;
         Ok(datafusion(SqlStatement::Query(query)))
     }
 
     fn parse_insert(&mut self) -> Result<Statement, ParserError> {
         let mut insert = self.parser.parse_statement()?;
         rewrite::insert(&mut insert)?;
+        rewrite::state_ttl::apply(&mut insert, &self.hints)?;
         Ok(datafusion(insert))
     }
 
@@ -171,6 +173,7 @@ impl ScriptParser<'_> {
         let mut query = self.parser.parse_query()?;
         let definition = self.source.between(start, self.location()).to_string();
         rewrite::query(&mut query)?;
+        rewrite::state_ttl::apply(&mut query, &self.hints)?;
         let view = CreateView { name, temporary, if_not_exists, columns, comment, query, definition };
         Ok(Statement::CreateView(Box::new(view)))
     }

@@ -27,6 +27,7 @@
 //! | [`from_changelog`] | a column with row kinds as a changelog |
 //! | [`final_table`] | a changelog as the table that it ends with |
 //! | [`set_operation`] | INTERSECT ALL, EXCEPT ALL |
+//! | [`state_ttl`] | the hint STATE_TTL, until it is planned |
 //! | [`source`] | DataFusion plans as insert-only sources |
 
 pub mod aggregate;
@@ -48,6 +49,7 @@ pub mod set_operation;
 pub mod slice_aggregate;
 pub mod sort;
 pub mod source;
+pub mod state_ttl;
 pub mod to_changelog;
 pub mod top_n;
 pub mod union;

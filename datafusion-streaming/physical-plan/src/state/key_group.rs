@@ -30,11 +30,17 @@ pub fn key_groups(keys: &[ArrayRef], rows: usize) -> Result<Vec<u16>> {
     if keys.is_empty() {
         return Ok(vec![0; rows]);
     }
-    let mut hashes = vec![0u64; rows];
-    for key in keys {
-        hash_column(key, &mut hashes)?;
-    }
+    let hashes = stable_hashes(keys, rows)?;
     Ok(hashes.into_iter().map(|hash| (mix(hash) % MAX_PARALLELISM as u64) as u16).collect())
+}
+
+/// A hash of each row of some columns that is the same on every machine and in every version.
+pub fn stable_hashes(columns: &[ArrayRef], rows: usize) -> Result<Vec<u64>> {
+    let mut hashes = vec![0u64; rows];
+    for column in columns {
+        hash_column(column, &mut hashes)?;
+    }
+    Ok(hashes)
 }
 
 /// Folds a column into the hashes of its rows.

@@ -3,6 +3,7 @@
 mod basic;
 mod collections;
 mod distinct;
+mod restore;
 mod statistics;
 
 use std::collections::HashMap;
@@ -152,7 +153,7 @@ impl<'a> States<'a> {
                 assert_eq!(field.data_type(), column.data_type());
                 assert!(field.is_nullable() || column.null_count() == 0);
             }
-            new.merge(slots, &snapshot).unwrap();
+            new.restore(slots, &snapshot).unwrap();
             assert_eq!(new.snapshot(slots).unwrap(), snapshot);
         }
         for ((old, _), (new, _)) in self.memberships.iter().zip(&mut restored.memberships) {

@@ -22,6 +22,7 @@ pub(super) fn function(mut function: ScalarFunction, schema: &DFSchema) -> Resul
             Ok(Transformed::yes(Expr::ScalarFunction(function)))
         }
         "flink_timestampadd" => Ok(timestamp_add(function, schema)),
+        "cardinality" => cardinality(function, schema),
         "typeof" => Ok(type_of(function, schema)),
         "flink_item" => item(function, schema),
         "nullif" => choices::null_if(function, schema),
@@ -29,6 +30,23 @@ pub(super) fn function(mut function: ScalarFunction, schema: &DFSchema) -> Resul
             choices::in_one_type(function, 0, schema)
         }
         "if" => choices::in_one_type(function, 1, schema),
+        _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
+    }
+}
+
+/// CARDINALITY does not take a MULTISET, which is a map whose values are never NULL.
+fn cardinality(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let is_multiset = |data_type: &DataType| match data_type {
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) => fields.get(1).is_some_and(|count| !count.is_nullable()),
+            _ => false,
+        },
+        _ => false,
+    };
+    match function.args.first().map(|arg| arg.get_type(schema)) {
+        Some(Ok(data_type)) if is_multiset(&data_type) => {
+            plan_err!("CARDINALITY takes an ARRAY or a MAP, not the MULTISET {}", function.args[0])
+        }
         _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
     }
 }

@@ -36,6 +36,7 @@ mod numbers;
 mod projection;
 mod rows;
 mod set_operations;
+pub(super) mod state_ttl;
 mod table_functions;
 mod using;
 mod windows;
@@ -55,6 +56,7 @@ use super::ast::{call, quoted, text};
 use super::tokens;
 use numbers::keep;
 pub(crate) use set_operations::{EXCEPT_ALL, INTERSECT_ALL};
+pub(crate) use state_ttl::STATE_TTL;
 pub(crate) use table_functions::AS_OF;
 
 /// Rewrites a query in place.

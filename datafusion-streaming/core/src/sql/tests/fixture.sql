@@ -46,7 +46,7 @@ WITH w AS (SELECT id, k FROM bids), x (i) AS (SELECT id FROM w) SELECT w.k FROM 
 SELECT EXPR$0, a FROM (VALUES (1, 'x'), (2, 'y')) AS t (a, b) CROSS JOIN (VALUES (3));
 VALUES (1, 'a'), (2, NULL);
 TABLE bids;
-SELECT /*+ STATE_TTL('bids' = '1 d') */ b.* FROM bids /*+ OPTIONS('a' = 'b') */ AS b;
+SELECT /*+ STATE_TTL('b' = '1 d') */ b.* FROM bids /*+ OPTIONS('a' = 'b') */ AS b;
 SELECT k, FLOOR(ts TO HOUR), TIMESTAMPDIFF(DAY, ts, born), TIMESTAMPADD(MONTH, 1, ts) FROM bids JOIN people ON TRUE;
 SELECT k, TUMBLE_START(ts, INTERVAL '5' SECOND), COUNT(*) FROM bids GROUP BY k, TUMBLE(ts, INTERVAL '5' SECOND);
 SELECT JSON_VALUE(k, '$.a' RETURNING INTEGER), k IS JSON, JSON_OBJECT('a' VALUE id), ROW(id, k), (id, k) FROM bids;

@@ -167,14 +167,14 @@ fn hints() {
         table: table.map(str::to_string),
     };
     let statements = parse(
-        "SELECT /*+ STATE_TTL('o' = '1d', 'c' = '2 h'), broadcast(c, d.e) */ * FROM o /*+ OPTIONS('x.y' = 'z') */ AS p \
+        "SELECT /*+ STATE_TTL('p' = '1d', 'c' = '2 h'), broadcast(c, d.e) */ * FROM o /*+ OPTIONS('x.y' = 'z') */ AS p \
          JOIN `d`.c /*+ OPTIONS('a' = 'b') */ ON TRUE; SELECT /* no hint */ 1; SELECT /*+ NONE() */ a FROM t",
     )
     .unwrap();
     assert_eq!(
         statements[0].hints,
         [
-            hint("STATE_TTL", &[("o", Some("1d")), ("c", Some("2 h"))], None),
+            hint("STATE_TTL", &[("p", Some("1d")), ("c", Some("2 h"))], None),
             hint("BROADCAST", &[("c", None), ("d.e", None)], None),
             hint("OPTIONS", &[("x.y", Some("z"))], Some("o")),
             hint("OPTIONS", &[("a", Some("b"))], Some("d.c")),

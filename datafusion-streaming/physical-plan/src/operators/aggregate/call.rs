@@ -11,7 +11,7 @@ use datafusion_streaming_udfs::aggregate::{
     AggregateArgs, AggregateState, DistinctRows, Fate, Fold, OutputLayout, Rows, StreamingAggregate,
 };
 
-use super::distinct::DistinctValues;
+use super::distinct::{DistinctUse, DistinctValues};
 
 /// One aggregate call of a query, its arguments being columns of the operator's input.
 #[derive(Debug, Clone)]
@@ -77,6 +77,20 @@ impl Aggregates {
     /// New states whose distinct values expire when they have not been written for `ttl` milliseconds;
     /// 0: never.
     pub fn with_ttl(calls: &[AggregateCall], input: &[DataType], retracting: bool, ttl: i64) -> Result<Self> {
+        Aggregates::with_distinct(calls, input, retracting, DistinctUse::Kept { ttl })
+    }
+
+    /// New states for the first of two phases.
+    pub fn for_partials(calls: &[AggregateCall], input: &[DataType], retracting: bool) -> Result<Self> {
+        Aggregates::with_distinct(calls, input, retracting, DistinctUse::Partial)
+    }
+
+    fn with_distinct(
+        calls: &[AggregateCall],
+        input: &[DataType],
+        retracting: bool,
+        use_of: DistinctUse,
+    ) -> Result<Self> {
         let state = |call: &AggregateCall| {
             let arg_types: Vec<_> = call.args.iter().map(|column| input[*column].clone()).collect();
             call.function.state(&AggregateArgs {
@@ -99,7 +113,7 @@ impl Aggregates {
         let distinct = groups
             .into_iter()
             .map(|(columns, filters)| {
-                DistinctValues::try_new(columns.to_vec(), filters, input, retracting, ttl)
+                DistinctValues::try_new(columns.to_vec(), filters, input, retracting, use_of)
             })
             .collect::<Result<_>>()?;
         Ok(Aggregates { calls, distinct, now: 0 })
@@ -240,7 +254,8 @@ impl Aggregates {
     /// Takes back columns made by [`Aggregates::snapshot`], into clear slots.
     pub fn restore(&mut self, slots: &[u32], columns: &[ArrayRef]) -> Result<()> {
         let mut columns = columns;
-        self.merge_states(slots, &mut columns, false)?;
+        let restore = |state: &mut dyn AggregateState, own: &[ArrayRef]| state.restore(slots, own);
+        self.each_state(&mut columns, false, restore)?;
         for values in &mut self.distinct {
             let Some((saved, others)) = columns.split_at_checked(values.state_fields().len()) else {
                 return exec_err!("the checkpoint does not hold the distinct values: the query has changed");
@@ -248,13 +263,13 @@ impl Aggregates {
             values.restore(slots, saved)?;
             columns = others;
         }
-        self.merge_states(slots, &mut columns, true)
+        self.each_state(&mut columns, true, restore)
     }
 
     /// Merges columns made by [`Aggregates::partial`]; row i belongs to `slots[i]`.
     pub fn merge_partial(&mut self, slots: &[u32], columns: &[ArrayRef]) -> Result<()> {
         let mut columns = columns;
-        self.merge_states(slots, &mut columns, false)?;
+        self.each_state(&mut columns, false, |state, own| state.merge(slots, own))?;
         for (group, values) in self.distinct.iter_mut().enumerate() {
             let Some((partial, others)) = columns.split_at_checked(values.state_fields().len()) else {
                 return exec_err!("a partial aggregate lacks its distinct values");
@@ -272,15 +287,21 @@ impl Aggregates {
         Ok(())
     }
 
-    /// Merges the first of these columns into the states of the calls that are DISTINCT or not.
-    fn merge_states(&mut self, slots: &[u32], columns: &mut &[ArrayRef], distinct: bool) -> Result<()> {
+    /// Gives the first of these columns to the states of the calls that are DISTINCT, or of those that
+    /// are not.
+    fn each_state(
+        &mut self,
+        columns: &mut &[ArrayRef],
+        distinct: bool,
+        take: impl Fn(&mut dyn AggregateState, &[ArrayRef]) -> Result<()>,
+    ) -> Result<()> {
         for CallState { call, state, .. } in
             self.calls.iter_mut().filter(|call| call.distinct.is_some() == distinct)
         {
             let Some((own, others)) = columns.split_at_checked(state.state_fields().len()) else {
                 return exec_err!("the checkpoint does not hold the state of {call}: the query has changed");
             };
-            state.merge(slots, own)?;
+            take(state.as_mut(), own)?;
             *columns = others;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! What the aggregating operators share: the calls and their state.
 
 mod adapted;
+mod bucket;
 mod bundle;
 mod call;
 mod distinct;
@@ -10,6 +11,7 @@ mod keyed;
 mod tests;
 
 pub use adapted::{AdaptedAggregate, RetractableUdaf};
+pub use bucket::distinct_bucket_udf;
 pub use bundle::{Bundle, Bundling};
 pub use call::{AggregateCall, Aggregates, FoldedBatch};
 pub use keyed::KeyedAggregates;

@@ -154,3 +154,55 @@ fn members_have_clocks_of_their_own() -> Result<()> {
     assert!(members_of(&aggregates, 0)?.is_empty(), "what nobody asks for is swept away");
     Ok(())
 }
+
+/// Random changes, many of which take values that are not there, through states that are restored after each
+/// batch and through states that are left alone.
+#[test]
+fn distinct_values_go_on_where_they_were() -> Result<()> {
+    for ttl in [0, 1_000_000] {
+        let (mut alone, mut restored) = (aggregates_with_ttl(true, ttl)?, aggregates_with_ttl(true, ttl)?);
+        let mut random = 42_u64;
+        let mut below = |bound: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % bound
+        };
+        for _ in 0..200 {
+            let rows: Vec<_> = (0..1 + below(6))
+                .map(|_| {
+                    ((below(4) > 0).then(|| below(3) as i32), ["x", "y"][below(2) as usize], below(2) > 0)
+                })
+                .collect();
+            let rows = batch(&rows)?;
+            let slots: Vec<u32> = (0..rows.num_rows()).map(|_| below(3) as u32).collect();
+            let retract: Vec<bool> = (0..rows.num_rows()).map(|_| below(5) < 2).collect();
+            alone.accumulate(&rows, &slots, Some(&retract))?;
+            restored.accumulate(&rows, &slots, Some(&retract))?;
+            for slot in 0..3 {
+                assert_eq!(values(&alone, slot)?, values(&restored, slot)?, "ttl {ttl}");
+            }
+            let saved =
+                restored.snapshot(&[0, 1, 2])?.into_iter().map(|(_, column)| column).collect::<Vec<_>>();
+            restored = aggregates_with_ttl(true, ttl)?;
+            restored.restore(&[0, 1, 2], &saved)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the first phase makes knows no time to live; what keeps it does.
+#[test]
+fn partial_distinct_values_are_merged_into_ones_that_expire() -> Result<()> {
+    let calls = [distinct(Arc::new(Count), 0, None), distinct(Arc::new(Sum), 0, None)];
+    let mut partial = Aggregates::for_partials(&calls, &TYPES, true)?;
+    partial.grow(1);
+    partial.accumulate(&batch(&[(Some(5), "x", true), (Some(6), "y", true)])?, &[0, 0], None)?;
+    let columns: Vec<ArrayRef> = partial.partial(&[0])?.into_iter().map(|(_, column)| column).collect();
+    let mut global = Aggregates::with_ttl(&calls, &TYPES, true, 100)?;
+    global.grow(1);
+    for (now, expected) in [(0, "2 11"), (50, "2 11"), (200, "4 22")] {
+        global.set_time(now);
+        global.merge_partial(&[0], &columns)?;
+        assert_eq!(values(&global, 0)?, expected, "at {now}");
+    }
+    Ok(())
+}

@@ -35,6 +35,8 @@ pub(super) struct BundledGroupAggregate {
     /// The aggregates of the touched groups that lived, before the bundle.
     before: Vec<Vec<ArrayRef>>,
     before_rows: u32,
+    /// The partial aggregates of the bundle: slots, and the columns of states.
+    partials: Vec<(Vec<u32>, Vec<ArrayRef>)>,
     next_sweep: Option<i64>,
 }
 
@@ -49,6 +51,7 @@ impl BundledGroupAggregate {
             started: vec![],
             before: vec![],
             before_rows: 0,
+            partials: vec![],
             next_sweep: None,
         }
     }
@@ -67,7 +70,8 @@ impl BundledGroupAggregate {
             };
             let partial = counts.as_primitive::<Int64Type>();
             self.count(slots.iter().copied().zip(partial.values().iter().copied()));
-            return self.groups.aggregates.merge_partial(&slots, states);
+            self.partials.push((slots, states.to_vec()));
+            return Ok(());
         }
         let Some(kinds) = changes.kinds() else {
             slots.iter().for_each(|slot| self.started[*slot as usize] = true);
@@ -124,6 +128,31 @@ impl BundledGroupAggregate {
         rows.for_each(|(slot, rows)| counts[slot as usize] += rows);
     }
 
+    /// Merges the partial aggregates of the bundle. As in Flink those of one group are merged with each other first:
+    /// the sum of floats depends on it, and the order of what LISTAGG lists.
+    fn merge_partials(&mut self, touched: &[u32]) -> Result<()> {
+        let partials = std::mem::take(&mut self.partials);
+        let rows: usize = partials.iter().map(|(slots, _)| slots.len()).sum();
+        if rows == touched.len() {
+            return partials
+                .iter()
+                .try_for_each(|(slots, states)| self.groups.aggregates.merge_partial(slots, states));
+        }
+        let mut place_of = vec![0; self.groups.keys.slots()];
+        for (place, slot) in (0..).zip(touched) {
+            place_of[*slot as usize] = place;
+        }
+        let mut merged = self.node.partial_aggregates()?;
+        merged.grow(touched.len());
+        for (slots, states) in &partials {
+            let places: Vec<u32> = slots.iter().map(|slot| place_of[*slot as usize]).collect();
+            merged.merge_partial(&places, states)?;
+        }
+        let places: Vec<u32> = (0..touched.len() as u32).collect();
+        let states: Vec<_> = merged.partial(&places)?.into_iter().map(|(_, column)| column).collect();
+        self.groups.aggregates.merge_partial(touched, &states)
+    }
+
     /// Emits the net changes of the bundle and starts another.
     fn finish(&mut self, now: i64, out: &mut Output) -> Result<()> {
         self.bundle.restart();
@@ -131,6 +160,8 @@ impl BundledGroupAggregate {
         if touched.is_empty() {
             return Ok(());
         }
+        self.groups.aggregates.set_time(now);
+        self.merge_partials(&touched)?;
         let before = self.values_before()?;
         let counts = self.groups.counts.as_deref().unwrap_or_default();
         let (live, dead): (Vec<u32>, Vec<u32>) =

@@ -133,11 +133,18 @@ impl GroupAggregateNode {
         keys.chain(self.calls.iter().map(of_call)).collect()
     }
 
+    fn input_types(&self) -> Vec<DataType> {
+        self.input.fields().iter().map(|field| field.data_type().clone()).collect()
+    }
+
+    /// States in which partial aggregates are merged with each other.
+    fn partial_aggregates(&self) -> Result<Aggregates> {
+        Aggregates::for_partials(&self.calls, &self.input_types(), self.retracting)
+    }
+
     /// The operator of the node.
     pub fn operator(&self) -> Result<Box<dyn Operator>> {
-        let types: Vec<DataType> =
-            self.input.fields().iter().map(|field| field.data_type().clone()).collect();
-        let aggregates = Aggregates::with_ttl(&self.calls, &types, self.retracting, self.ttl)?;
+        let aggregates = Aggregates::with_ttl(&self.calls, &self.input_types(), self.retracting, self.ttl)?;
         let key_fields: Vec<_> = self.keys.iter().map(|key| self.input.field(*key).clone()).collect();
         let (timed, group_by) = (self.ttl > 0, self.keys.len());
         let counted = self.retracting || timed || self.keys.is_empty() || self.bundling.is_some();

@@ -53,7 +53,7 @@ impl LocalGroupAggregateNode {
     fn groups(&self) -> Result<KeyedAggregates> {
         let types: Vec<DataType> =
             self.input.fields().iter().map(|field| field.data_type().clone()).collect();
-        let aggregates = Aggregates::try_new(&self.calls, &types, self.retracting)?;
+        let aggregates = Aggregates::for_partials(&self.calls, &types, self.retracting)?;
         KeyedAggregates::try_new(self.key_fields(), self.keys.len(), aggregates, true, false)
     }
 

@@ -266,7 +266,7 @@ impl KeyedValues {
             column.as_primitive_opt::<Int64Type>().map(|numbers| numbers.values().to_vec()).ok_or_else(wrong)
         });
         let counts = numbers.by_ref().take(self.filters).collect::<Result<_>>()?;
-        let written = numbers.next().ok_or_else(wrong)??;
+        let written = numbers.next().transpose()?;
         Ok(Flat { groups, values: columns, counts, written })
     }
 
@@ -279,8 +279,8 @@ impl KeyedValues {
             for (number, counts) in flat.counts.iter().enumerate() {
                 self.counts[*member as usize * width + number] += counts[row];
             }
-            if self.ttl > 0 {
-                self.written[*member as usize] = flat.written[row];
+            if let (true, Some(written)) = (self.ttl > 0, &flat.written) {
+                self.written[*member as usize] = written[row];
             }
         }
         Ok(())
@@ -325,5 +325,6 @@ struct Flat {
     groups: Vec<u32>,
     values: Vec<ArrayRef>,
     counts: Vec<Vec<i64>>,
-    written: Vec<i64>,
+    /// Not known of partial states.
+    written: Option<Vec<i64>>,
 }

@@ -25,6 +25,18 @@ pub(super) struct DistinctValues {
     members: Members,
 }
 
+/// What distinct values are kept for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum DistinctUse {
+    /// To be there for rows to come, for so many milliseconds after their last write; 0: for ever.
+    Kept {
+        /// The time to live.
+        ttl: i64,
+    },
+    /// To be merged into others.
+    Partial,
+}
+
 #[derive(Debug)]
 enum Members {
     /// Values of one column.
@@ -44,19 +56,28 @@ pub(super) struct MergedValues {
 }
 
 impl DistinctValues {
-    /// For calls over these columns of an input of these types. Members that are not written for `ttl`
-    /// milliseconds expire; 0: never.
+    /// For calls over these columns of an input of these types.
     pub(super) fn try_new(
         columns: Vec<usize>,
         filters: Vec<Option<usize>>,
         input: &[DataType],
         retracting: bool,
-        ttl: i64,
+        use_of: DistinctUse,
     ) -> Result<Self> {
         let types: Vec<_> = columns.iter().map(|column| input[*column].clone()).collect();
         let typed = match types.as_slice() {
-            [one] if ttl == 0 => DistinctMembership::try_new(one, filters.len(), retracting).ok(),
+            [one] => match use_of {
+                DistinctUse::Kept { ttl: 0 } => {
+                    DistinctMembership::try_new(one, filters.len(), retracting).ok()
+                }
+                DistinctUse::Kept { .. } => None,
+                DistinctUse::Partial => DistinctMembership::for_partials(one, filters.len(), retracting).ok(),
+            },
             _ => None,
+        };
+        let ttl = match use_of {
+            DistinctUse::Kept { ttl } => ttl,
+            DistinctUse::Partial => 0,
         };
         let members = match typed {
             Some(members) => Members::Typed(members),

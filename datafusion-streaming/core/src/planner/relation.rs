@@ -27,11 +27,13 @@ use datafusion_streaming_physical_plan::time::WindowAssigner;
 use futures::FutureExt;
 
 use super::intervals::{interval_millis, positive};
-use super::{CountingSetOperation, FromChangelog, ToChangelog, UnnestSource, VersionedTable, WindowTvf};
+use super::{
+    CountingSetOperation, FromChangelog, LateRows, ToChangelog, UnnestSource, VersionedTable, WindowTvf,
+};
 use crate::sql::rewrite::{AS_OF, EXCEPT_ALL, INTERSECT_ALL};
 use crate::sql::{TableArgument, descriptor_columns};
 
-/// Plans `TUMBLE(…)`, `HOP(…)`, `CUMULATE(…)`, `SESSION(…)` and `TO_CHANGELOG(…)` in FROM, for both doors. Refuses
+/// Plans `TUMBLE(…)`, `HOP(…)`, `CUMULATE(…)`, `SESSION(…)`, `LATE_ROWS(…)` and `TO_CHANGELOG(…)` in FROM, for both doors. Refuses
 /// `FOR SYSTEM_TIME AS OF`, which DataFusion would ignore silently.
 #[derive(Debug)]
 pub struct StreamingRelationPlanner {
@@ -200,6 +202,16 @@ impl StreamingRelationPlanner {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
+    fn late_rows(
+        &self,
+        arguments: &Arguments<'_>,
+        cx: &mut dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
+        let query = self.table(arguments.get("input", 0)?, cx)?;
+        arguments.refuse_others(&["input"])?;
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(LateRows::of(query)?) }))
+    }
+
     fn set_operation(
         &self,
         operation: SetOperation,
@@ -291,6 +303,7 @@ impl RelationPlanner for StreamingRelationPlanner {
             Some(INTERSECT_ALL) => self.set_operation(SetOperation::IntersectAll, args, cx)?,
             Some(EXCEPT_ALL) => self.set_operation(SetOperation::ExceptAll, args, cx)?,
             Some("FROM_CHANGELOG") => self.plan_from_changelog(Arguments::of("FROM_CHANGELOG", args)?, cx)?,
+            Some("LATE_ROWS") => self.late_rows(&Arguments::of("LATE_ROWS", args)?, cx)?,
             Some("TO_CHANGELOG") => self.to_changelog(Arguments::of("TO_CHANGELOG", args)?, cx)?,
             _ => return Ok(RelationPlanning::Original(Box::new(relation))),
         };

@@ -5,6 +5,7 @@ mod bundle;
 mod call;
 mod distinct;
 mod keyed;
+mod net_changes;
 
 #[cfg(test)]
 mod tests;
@@ -13,3 +14,4 @@ pub use adapted::{AdaptedAggregate, RetractableUdaf};
 pub use bundle::{Bundle, Bundling};
 pub use call::{AggregateCall, Aggregates, FoldedBatch};
 pub use keyed::KeyedAggregates;
+pub(crate) use net_changes::{Changed, NetChanges};

@@ -215,3 +215,97 @@ async fn what_has_no_streaming_form_is_refused_by_name() -> Result<()> {
     assert!(error.contains("NTILE() over a stream"), "{error}");
     Ok(())
 }
+
+#[tokio::test]
+async fn windows_that_cannot_be_are_refused_with_what_to_write_instead() -> Result<()> {
+    let ctx = session()?;
+    for (name, watermark) in [("taps", ", WATERMARK FOR ts AS ts"), ("plain", "")] {
+        let table = format!(
+            "CREATE TABLE {name} (k STRING, v INT, ts TIMESTAMP(3), pt AS PROCTIME(){watermark}) \
+             WITH ('connector' = 'filesystem', 'path' = 'nowhere.jsonl', 'format' = 'json')"
+        );
+        ctx.flink_sql(&table).await?;
+    }
+    let aggregate = |windows: &str| {
+        format!("SELECT window_start, COUNT(*) FROM TABLE({windows}) GROUP BY window_start, window_end")
+    };
+    let slides = aggregate("HOP(TABLE taps, DESCRIPTOR(ts), INTERVAL '4' SECOND, INTERVAL '10' SECOND)");
+    let steps = aggregate("CUMULATE(TABLE taps, DESCRIPTOR(ts), INTERVAL '4' SECOND, INTERVAL '10' SECOND)");
+    let first = "SELECT window_start, FIRST_VALUE(v) FROM TABLE(HOP(TABLE taps, DESCRIPTOR(ts), INTERVAL '5' SECOND, \
+                 INTERVAL '10' SECOND)) GROUP BY window_start, window_end";
+    let no_watermark = aggregate("TUMBLE(TABLE plain, DESCRIPTOR(ts), INTERVAL '5' SECOND)");
+    let no_time = aggregate("TUMBLE(TABLE taps, DESCRIPTOR(v), INTERVAL '5' SECOND)");
+    let offset = aggregate("TUMBLE(TABLE taps, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '7' SECOND)");
+    let partition = aggregate("TUMBLE(TABLE taps PARTITION BY k, DESCRIPTOR(ts), INTERVAL '5' SECOND)");
+    let rank = "SELECT * FROM (SELECT *, RANK() OVER (PARTITION BY window_start, window_end ORDER BY v) AS r FROM \
+                TABLE(TUMBLE(TABLE taps, DESCRIPTOR(ts), INTERVAL '5' SECOND))) WHERE r <= 1";
+    let cases: &[(&str, &[&str])] = &[
+        (&slides, &["SIZE of HOP", "multiple of SLIDE", "make it 12000 ms", "GROUP BY HOP(ts, slide, size)"]),
+        (&steps, &["SIZE (10000 ms)", "multiple of STEP (4000 ms)", "such as 12000 ms"]),
+        (first, &["first_value", "cannot be merged", "ROW_NUMBER() OVER", "use TUMBLE"]),
+        (&no_watermark, &["the column ts is not one", "declare WATERMARK FOR it", "WITH ORDER"]),
+        ("SELECT COUNT(*) FROM plain GROUP BY TUMBLE(ts, INTERVAL '5' SECOND)", &["declare WATERMARK FOR"]),
+        (&no_time, &["time column v", "must be a timestamp"]),
+        (&offset, &["OFFSET (7000 ms)", "less than 5000 ms", "write 2000 ms"]),
+        (&partition, &["TUMBLE takes no PARTITION BY", "GROUP BY of the query"]),
+        (rank, &["RANK over window_start and window_end", "use ROW_NUMBER()"]),
+        (
+            "SELECT TUMBLE_START(ts, INTERVAL '5' SECOND) FROM taps",
+            &["TUMBLE(…) is a window of the GROUP BY clause", "group by it, with the same arguments"],
+        ),
+        (
+            "SELECT COUNT(*) FROM taps GROUP BY HOP(ts, INTERVAL '5' SECOND, INTERVAL '10' SECOND, INTERVAL '1' SECOND)",
+            &["for an offset use the table function"],
+        ),
+        (
+            "SELECT * FROM LATE_ROWS((SELECT * FROM TABLE(TUMBLE(TABLE taps, DESCRIPTOR(pt), INTERVAL '5' SECOND))))",
+            &["no row is late", "processing time pt", "take a rowtime"],
+        ),
+        (
+            "SELECT * FROM LATE_ROWS((SELECT * FROM TABLE(TUMBLE(TABLE plain, DESCRIPTOR(ts), INTERVAL '5' SECOND))))",
+            &["the column ts is not one", "declare WATERMARK FOR it"],
+        ),
+    ];
+    check(&ctx, cases).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn emit_options_that_do_not_fit_are_refused_by_name() -> Result<()> {
+    let ctx = session()?;
+    ctx.flink_sql(
+        "CREATE TABLE taps (k STRING, v INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) \
+         WITH ('connector' = 'filesystem', 'path' = 'nowhere.jsonl', 'format' = 'json')",
+    )
+    .await?;
+    let tumble = "SELECT COUNT(*) FROM taps GROUP BY TUMBLE(ts, INTERVAL '5' SECOND)";
+    let session = "SELECT COUNT(*) FROM taps GROUP BY SESSION(ts, INTERVAL '5' SECOND)";
+    let function = "SELECT window_start, COUNT(*) FROM TABLE(TUMBLE(TABLE taps, DESCRIPTOR(ts), INTERVAL '5' SECOND)) \
+                    GROUP BY window_start, window_end";
+    let set = async |key: &str, value: &str| -> Result<()> {
+        ctx.flink_sql(&format!("SET 'table.exec.emit.{key}' = '{value}'")).await?.collect().await?;
+        Ok(())
+    };
+    set("early-fire.enabled", "true").await?;
+    check(
+        &ctx,
+        &[
+            (
+                tumble,
+                &["'table.exec.emit.early-fire.enabled' needs 'table.exec.emit.early-fire.delay'", "'0 s'"],
+            ),
+            (session, &["sessions take no 'table.exec.emit' options", "set", "to false"]),
+            (function, &["windows in GROUP BY", "'streaming.window.allowed_lateness'"]),
+        ],
+    )
+    .await;
+    set("early-fire.enabled", "false").await?;
+    set("late-fire.enabled", "true").await?;
+    check(&ctx, &[(tumble, &["set 'table.exec.emit.allow-lateness', such as '1 min'"])]).await;
+    set("allow-lateness", "5 s").await?;
+    check(&ctx, &[(tumble, &["needs 'table.exec.emit.late-fire.delay'"])]).await;
+    set("late-fire.delay", "6 s").await?;
+    check(&ctx, &[(tumble, &["(6000 ms)", "(5000 ms)", "'table.exec.emit.allow-lateness'"])]).await;
+    check(&ctx, &[("SET 'table.exec.emit.late-fire.delay' = 'soon'", &["late-fire.delay", "soon"])]).await;
+    Ok(())
+}

@@ -219,3 +219,38 @@ async fn explain_shows_the_changelog_mode_of_every_node() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn explain_shows_both_phases_of_a_window_aggregation() -> Result<()> {
+    let ctx = SessionContext::new();
+    install(&ctx)?;
+    run(
+        &ctx,
+        &["CREATE TABLE t (k STRING, v INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) \
+           WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'json')"],
+    )
+    .await?;
+    let query = "EXPLAIN SELECT k, window_start, SUM(v) FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '5' SECOND)) \
+                 GROUP BY k, window_start, window_end";
+    let plan = async |strategy: &str, parallelism: &str| -> Result<String> {
+        let strategy = format!("SET 'table.optimizer.agg-phase-strategy' = '{strategy}'");
+        let parallelism = format!("SET 'parallelism.default' = '{parallelism}'");
+        text(&run(&ctx, &[&strategy, &parallelism, query]).await?)
+    };
+    let phases =
+        ["GlobalWindowAggregate: key=[k]", "LocalWindowAggregate: key=[k], window=[TUMBLE(size=[5000 ms])]"];
+    for (strategy, parallelism, is_split) in
+        [("TWO_PHASE", "1", true), ("AUTO", "4", true), ("AUTO", "1", false), ("ONE_PHASE", "4", false)]
+    {
+        let plan = plan(strategy, parallelism).await?;
+        for phase in phases {
+            assert_eq!(plan.contains(phase), is_split, "{strategy}, {parallelism}:\n{plan}");
+        }
+        assert_eq!(plan.contains(" WindowAggregate: key=[k]"), !is_split, "{plan}");
+    }
+    run(&ctx, &["SET 'streaming.window.allowed_lateness' = '3 s'"]).await?;
+    let plan = plan("TWO_PHASE", "4").await?;
+    assert!(plan.contains("emit=[late with each row, allowed_lateness 3000 ms]"), "{plan}");
+    assert!(plan.contains("mode=[I,UB,UA]"), "{plan}");
+    Ok(())
+}

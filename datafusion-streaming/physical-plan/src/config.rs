@@ -4,7 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use datafusion_common::config::{ConfigExtension, ConfigField, ConfigOptions, Visit};
-use datafusion_common::{DataFusionError, Result, config_err, extensions_options, plan_err};
+use datafusion_common::{
+    DataFusionError, Result, config_err, config_namespace, extensions_options, plan_err,
+};
 
 use crate::time::LocalZone;
 
@@ -39,23 +41,38 @@ extensions_options! {
         /// How long a source may be silent before others stop waiting for its watermark, in
         /// milliseconds; 0: for ever.
         pub source_idle_timeout: u64, default = 0
-        /// How long after its end a window aggregation of a table function takes late rows, in
-        /// milliseconds: such a row updates the result of its window. An extension of Flink's SQL.
-        pub window_allowed_lateness: u64, default = 0
+        /// The options of windows.
+        pub window: WindowOptions, default = WindowOptions::default()
+        /// Whether windows in GROUP BY emit before their ends (Flink's
+        /// `table.exec.emit.early-fire.enabled`).
+        pub emit_early_fire: bool, default = false
+        /// How long such an emission waits, in milliseconds of processing time; 0: a window emits with
+        /// each row. It must be set where it is needed.
+        pub emit_early_fire_delay: Option<u64>, default = None
         /// Whether windows in GROUP BY emit again for late rows (Flink's
         /// `table.exec.emit.late-fire.enabled`).
         pub emit_late_fire: bool, default = false
-        /// How long such an emission waits, in milliseconds: 0, at once, is the only delay.
-        pub emit_late_fire_delay: u64, default = 0
+        /// How long such an emission waits, as for `emit_early_fire_delay`.
+        pub emit_late_fire_delay: Option<u64>, default = None
         /// How long after its end a window in GROUP BY takes late rows, in milliseconds (Flink's
-        /// `table.exec.emit.allow-lateness`).
-        pub emit_allow_lateness: u64, default = 0
+        /// `table.exec.emit.allow-lateness`). If it is not set, the state's time to live.
+        pub emit_allow_lateness: Option<u64>, default = None
         /// Whether changelogs of tables with a primary key may repeat changes, and are normalised.
         pub cdc_events_duplicate: bool, default = false
         /// What a client shows of a query: its `changelog` or the `table` at the end.
         pub result_mode: ResultMode, default = ResultMode::Changelog
         /// The folder that relative paths of filesystem tables start from; empty: the process's.
         pub base_dir: String, default = String::new()
+    }
+}
+
+config_namespace! {
+    /// Options of windows, under the prefix `streaming.window`.
+    pub struct WindowOptions {
+        /// How long after their ends the windows of table functions take late rows when they are
+        /// aggregated, in milliseconds: such a row updates the result of its window. An extension of
+        /// Flink's SQL.
+        pub allowed_lateness: u64, default = 0
     }
 }
 
@@ -69,10 +86,35 @@ impl StreamingOptions {
         config.extensions.get::<StreamingOptions>().cloned().unwrap_or_default()
     }
 
+    /// How long after their ends the windows of table functions take late rows, in milliseconds.
+    pub fn window_lateness(&self) -> i64 {
+        millis(self.window.allowed_lateness)
+    }
+
+    /// How long a window in GROUP BY waits before it emits ahead of its end, and for late rows, in
+    /// milliseconds; `None`: not set.
+    pub fn emit_delays(&self) -> [Option<i64>; 2] {
+        [self.emit_early_fire_delay, self.emit_late_fire_delay].map(|delay| delay.map(millis))
+    }
+
+    /// How long after their ends windows in GROUP BY, sessions aside, take late rows, in milliseconds: as
+    /// in Flink as long as their state lives, unless it is set.
+    pub fn group_window_lateness(&self) -> i64 {
+        match self.emit_late_fire {
+            true => millis(self.emit_allow_lateness.unwrap_or(self.state_ttl)),
+            false => 0,
+        }
+    }
+
     /// The session's time zone.
     pub fn zone(&self) -> Result<LocalZone> {
         LocalZone::parse(&self.local_time_zone)
     }
+}
+
+/// A duration as the operators have it.
+fn millis(duration: u64) -> i64 {
+    i64::try_from(duration).unwrap_or(i64::MAX)
 }
 
 /// Declares an option whose values are words.

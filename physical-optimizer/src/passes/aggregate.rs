@@ -15,18 +15,20 @@ use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::expand::{ExpandNode, GroupingSet};
 use datafusion_streaming_physical_plan::operators::group_aggregate::GroupAggregateNode;
 use datafusion_streaming_physical_plan::operators::local_group_aggregate::LocalGroupAggregateNode;
-use datafusion_streaming_physical_plan::operators::window_aggregate::{GroupColumn, WindowAggregateNode};
+use datafusion_streaming_physical_plan::operators::window_aggregate::{
+    EmitStrategy, GroupColumn, WindowAggregateNode,
+};
 use datafusion_streaming_physical_plan::runtime::{Monotonicity, StreamExec, WindowProperties};
 use datafusion_streaming_udfs::aggregate::{FlinkAggregateUdf, StreamingAggregate, streaming_aggregate_of};
 
-use super::PlanContext;
 use super::appended::traits_of;
-use super::emit_strategy::allowed_lateness;
+use super::emit_strategy::emit_strategy;
 use super::exchange::is_parted_by;
 use super::session::{BySession, plan_session_aggregate};
-use super::slices::plan_slices;
+use super::slices::{plan_slices, plan_windows};
 use super::split_distinct::plan_split;
 use super::state_ttl::hinted_ttl;
+use super::{Phases, PlanContext};
 
 /// Whether an aggregation gives results, not partial state.
 pub(super) fn is_final(aggregate: &AggregateExec) -> bool {
@@ -66,7 +68,10 @@ pub(super) fn plan_aggregate(
     };
     let mode = stream.traits().mode;
     let mut by_window = window_group(&group, stream);
-    let lateness = if by_window.is_some() { allowed_lateness(&input, &calls, context)? } else { 0 };
+    let emit = match &by_window {
+        Some((_, window, _)) => emit_strategy(window, &input, &calls, context)?,
+        None => EmitStrategy::AT_END,
+    };
     if let Some((by, window, _)) = &mut by_window
         && window.assigner.is_session()
     {
@@ -76,15 +81,15 @@ pub(super) fn plan_aggregate(
             BySession::Attached => starts_as_keys(by, &group),
         }
     }
-    if let (Some((by, ..)), 0) = (&by_window, lateness)
-        && let Some(plan) = plan_slices(by, &calls, &input, &schema, context)?
-    {
-        return Ok(plan);
-    }
-    if let Some((group, window, end)) = by_window {
+    if let Some((by, window, end)) = by_window {
+        if !emit.updates()
+            && let Some(plan) = plan_slices(&by, &calls, &input, &schema, context)?
+        {
+            return Ok(plan);
+        }
         let node =
-            WindowAggregateNode::new(group, window, end, context.zone, calls, input.schema(), schema, mode);
-        return StreamExec::plan(node.with_allowed_lateness(lateness), vec![input]);
+            WindowAggregateNode::new(by, window, end, context.zone, calls, input.schema(), schema, mode);
+        return plan_windows(node.with_emit(emit), &input, context);
     }
     if let Some(node) = needless(&group, &calls, stream, &schema)? {
         return StreamExec::plan(node, vec![input]);
@@ -124,7 +129,7 @@ pub(super) fn group_aggregate(
     let Some(bundling) = by.context.bundling() else { return StreamExec::plan(node, vec![input]) };
     // what is in its partition already need not be made less for the way
     let parted = by.context.parallelism > 1 && is_parted_by(&input, by.group);
-    if parted || !in_two_phases(&calls, &by.context.options.agg_phase_strategy) {
+    if parted || !is_mergeable(&calls) || by.context.phases() == Phases::One {
         return StreamExec::plan(node.with_bundles(bundling), vec![input]);
     }
     let retracting = !mode.is_insert_only();
@@ -133,11 +138,9 @@ pub(super) fn group_aggregate(
     StreamExec::plan(node.with_partials(bundling), vec![local])
 }
 
-/// Whether mini-batch aggregates before and after the exchange: if it is not told otherwise, wherever
-/// Flink's functions can be merged.
-fn in_two_phases(calls: &[AggregateCall], strategy: &str) -> bool {
-    let merges = |call: &AggregateCall| !matches!(call.function.name(), "first_value" | "last_value");
-    !strategy.eq_ignore_ascii_case("ONE_PHASE") && calls.iter().all(merges)
+/// Whether aggregates before and after an exchange can be merged, as Flink's can.
+pub(super) fn is_mergeable(calls: &[AggregateCall]) -> bool {
+    !calls.iter().any(|call| matches!(call.function.name(), "first_value" | "last_value"))
 }
 
 /// The sets with their numbers, as DataFusion numbers them: a bit for each column that is NULL, and

@@ -62,6 +62,15 @@ impl PlanContext {
         self.options.distinct_agg_split.then_some(self.options.distinct_agg_buckets)
     }
 
+    /// In how many phases aggregations are to be planned.
+    pub(crate) fn phases(&self) -> Phases {
+        match self.options.agg_phase_strategy.to_ascii_uppercase().as_str() {
+            "ONE_PHASE" => Phases::One,
+            "TWO_PHASE" => Phases::Two,
+            _ => Phases::Auto,
+        }
+    }
+
     /// When bundles end, with mini-batch.
     pub(crate) fn bundling(&self) -> Option<Bundling> {
         self.options.mini_batch.then(|| Bundling {
@@ -72,6 +81,17 @@ impl PlanContext {
             latency: i64::try_from(self.options.mini_batch_latency).unwrap_or(i64::MAX),
         })
     }
+}
+
+/// The phases of aggregations (`table.optimizer.agg-phase-strategy`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phases {
+    /// As it seems best.
+    Auto,
+    /// One.
+    One,
+    /// A local one before the exchange and a global one behind it, where the functions can be merged.
+    Two,
 }
 
 /// Whether a plan reads a table that is unbounded or changes, or must stream because it is asked to.

@@ -14,6 +14,7 @@ use datafusion_physical_plan::projection::ProjectionExec;
 use datafusion_physical_plan::repartition::RepartitionExec;
 use datafusion_physical_plan::union::UnionExec;
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
+use datafusion_streaming_physical_plan::operators::late_rows::LateRowsNode;
 use datafusion_streaming_physical_plan::operators::session::SessionTvfNode;
 use datafusion_streaming_physical_plan::operators::union::UnionNode;
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
@@ -119,7 +120,7 @@ fn replace(
         return Ok(inputs.swap_remove(0));
     }
     check_time_attribute(&plan, &inputs)?;
-    if let Some(sessions) = proctime_sessions(&plan, &inputs) {
+    if let Some(sessions) = with_time(&plan, &inputs, context) {
         return StreamExec::plan(sessions, inputs);
     }
     replace_children_if_necessary(plan, inputs)
@@ -130,9 +131,20 @@ fn check_time_attribute(plan: &Arc<dyn ExecutionPlan>, inputs: &[Arc<dyn Executi
     let Some(stream) = plan.downcast_ref::<StreamExec>() else { return Ok(()) };
     let node = stream.node();
     let sessions = node.downcast_ref::<SessionTvfNode>().map(SessionTvfNode::windows);
-    let Some(window) = node.downcast_ref::<WindowTvfNode>().or(sessions) else { return Ok(()) };
-    let input = inputs.first().and_then(|input| input.downcast_ref::<StreamExec>());
-    if input.is_some_and(|input| input.traits().time_attribute(window.time_column()).is_none()) {
+    let late = node.downcast_ref::<LateRowsNode>().map(LateRowsNode::windows);
+    let Some(window) = node.downcast_ref::<WindowTvfNode>().or(sessions).or(late) else { return Ok(()) };
+    let Some(input) = inputs.first().and_then(|input| input.downcast_ref::<StreamExec>()) else {
+        return Ok(());
+    };
+    let kind = input.traits().time_attribute(window.time_column());
+    if late.is_some() && kind == Some(TimeAttributeKind::Proctime) {
+        return plan_err!(
+            "LATE_ROWS: no row is late for {}, which goes by the processing time {}; take a rowtime",
+            window.assigner(),
+            window.time_name()
+        );
+    }
+    if kind.is_none() {
         return plan_err!(
             "{} needs a time attribute, but the column {} is not one: declare WATERMARK FOR it in its table (or WITH \
              ORDER of an unbounded DataFusion table), and pass it on as it is; the result of an aggregate, of a cast \
@@ -144,15 +156,21 @@ fn check_time_attribute(plan: &Arc<dyn ExecutionPlan>, inputs: &[Arc<dyn Executi
     Ok(())
 }
 
-/// Sessions over processing time, which the logical plan does not know of.
-fn proctime_sessions(
+/// Sessions with what the logical plan does not know of: whether they are over processing time, and their
+/// allowed lateness.
+fn with_time(
     plan: &Arc<dyn ExecutionPlan>,
     inputs: &[Arc<dyn ExecutionPlan>],
+    context: &PlanContext,
 ) -> Option<SessionTvfNode> {
     let sessions = plan.downcast_ref::<StreamExec>()?.node().downcast_ref::<SessionTvfNode>()?;
     let input = inputs.first()?.downcast_ref::<StreamExec>()?;
     let kind = input.traits().time_attribute(sessions.windows().time_column())?;
-    (kind == TimeAttributeKind::Proctime).then(|| sessions.clone().with_proctime(true))
+    let sessions = sessions.clone().with_proctime(kind == TimeAttributeKind::Proctime);
+    Some(match sessions.windows().is_of_group_by() {
+        true => sessions,
+        false => sessions.with_allowed_lateness(context.options.window_lateness()),
+    })
 }
 
 /// A projection; over a filter alone, the two become one Calc.

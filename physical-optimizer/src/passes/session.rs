@@ -12,6 +12,7 @@ use datafusion_streaming_physical_plan::operators::window_aggregate::GroupColumn
 use datafusion_streaming_physical_plan::runtime::{StreamExec, TimeAttributeKind};
 
 use super::PlanContext;
+use super::slices::keys_of;
 use super::window_columns::{WindowFunction, without_windows};
 
 /// What an aggregation over windows comes to if those are sessions.
@@ -43,7 +44,8 @@ pub(super) fn plan_session_aggregate(
     let Some(below) = without_windows(input)? else { return Ok(BySession::Attached) };
     let WindowFunction::Session(sessions) = &below.function else { return Ok(BySession::Attached) };
     let Some(group) = below.group(group) else { return Ok(BySession::Ordinary) };
-    let origins: Option<Vec<usize>> = keys_of(&group).map(|key| below.origins[key]).collect();
+    let keys = keys_of(&group);
+    let origins: Option<Vec<usize>> = keys.iter().map(|key| below.origins[*key]).collect();
     let same = |origins: Vec<usize>| {
         origins.iter().all(|origin| sessions.partition().contains(origin))
             && sessions.partition().iter().all(|column| origins.contains(column))
@@ -57,18 +59,12 @@ pub(super) fn plan_session_aggregate(
     let Some(stream) = below.plan.downcast_ref::<StreamExec>() else { return Ok(BySession::Attached) };
     let input = below.plan.schema();
     let mode = stream.traits().mode;
-    let keys = keys_of(&group).collect();
+    let lateness = sessions.lateness();
     let proctime = stream.traits().time_attribute(below.time) == Some(TimeAttributeKind::Proctime);
     let sessions =
         SessionTvfNode::try_new(below.time, sessions.gap(), keys, context.zone, Arc::clone(&input))?
-            .with_proctime(proctime);
+            .with_proctime(proctime)
+            .with_allowed_lateness(lateness);
     let node = SessionAggregateNode::new(sessions, group, calls, input, Arc::clone(schema), mode);
     StreamExec::plan(node, vec![Arc::clone(&below.plan)]).map(BySession::Planned)
-}
-
-fn keys_of(group: &[GroupColumn]) -> impl Iterator<Item = usize> {
-    group.iter().filter_map(|column| match column {
-        GroupColumn::Key(key) => Some(*key),
-        _ => None,
-    })
 }

@@ -32,6 +32,14 @@ pub(super) fn plan_window_join(
     if !same || join.null_aware || matches!(join.join_type, JoinType::LeftMark | JoinType::RightMark) {
         return Ok(None);
     }
+    let lateness = context.options.window_lateness();
+    let is_updated = |input: &Arc<dyn ExecutionPlan>| {
+        input.downcast_ref::<StreamExec>().is_some_and(|stream| !stream.traits().mode.is_insert_only())
+    };
+    if lateness > 0 && (is_updated(left) || is_updated(right)) {
+        // windows that late rows update are joined as any changing tables
+        return Ok(None);
+    }
     let (mut starts, mut ends) = (None, None);
     let (mut left_keys, mut right_keys) = (vec![], vec![]);
     for (l, r) in join.on() {
@@ -72,6 +80,7 @@ pub(super) fn plan_window_join(
         filter,
         output: output_of(join, left.schema().fields().len(), right.schema().fields().len()),
         schema: plan.schema(),
+        lateness,
     };
     StreamExec::plan(node, inputs.to_vec()).map(Some)
 }

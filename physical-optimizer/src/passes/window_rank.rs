@@ -51,6 +51,10 @@ pub(super) fn plan_window_rank(
     let Some(stream) = input.downcast_ref::<StreamExec>() else { return Ok(None) };
     let traits = stream.traits();
     let Some(window) = traits.window.as_ref() else { return Ok(None) };
+    if !traits.mode.is_insert_only() && context.options.window_lateness() > 0 {
+        // windows that late rows update are ranked as any changing table
+        return Ok(None);
+    }
     let of_window = |columns: &[usize]| partition.iter().copied().find(|column| columns.contains(column));
     let (Some(start), Some(end)) = (of_window(&window.start), of_window(&window.end)) else {
         return Ok(None);
@@ -84,7 +88,8 @@ pub(super) fn plan_window_rank(
     let schema = Arc::new(Schema::new(fields));
     let keep_last = by_time && ranks == (1, 1);
     let extra = input.schema().fields().len() - width;
-    let node = WindowRankNode::new(columns, keys, order, ranks, keep_last, input.schema(), schema);
+    let node = WindowRankNode::new(columns, keys, order, ranks, keep_last, input.schema(), schema)
+        .with_allowed_lateness(context.options.window_lateness());
     let ranked = StreamExec::plan(node, vec![input])?;
 
     // what the window function gave, its input and the rank, and then what was selected of it

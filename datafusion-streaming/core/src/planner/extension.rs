@@ -14,6 +14,7 @@ use datafusion_streaming_physical_plan::config::StreamingOptions;
 use datafusion_streaming_physical_plan::operators::from_changelog::FromChangelogNode;
 use datafusion_streaming_physical_plan::operators::join::temporal::TemporalJoinNode;
 use datafusion_streaming_physical_plan::operators::join::{LEFT, RIGHT, Residual};
+use datafusion_streaming_physical_plan::operators::late_rows::{LateFor, LateRowsNode};
 use datafusion_streaming_physical_plan::operators::session::SessionTvfNode;
 use datafusion_streaming_physical_plan::operators::set_operation::SetOperationNode;
 use datafusion_streaming_physical_plan::operators::state_ttl::StateTtlNode;
@@ -24,7 +25,7 @@ use datafusion_streaming_physical_plan::runtime::StreamExec;
 use datafusion_streaming_physical_plan::time::WindowAssigner;
 
 use super::{
-    CountingSetOperation, FromChangelog, GlobalAggregate, StateTtl, TemporalJoin, ToChangelog, Unnest,
+    CountingSetOperation, FromChangelog, GlobalAggregate, LateRows, StateTtl, TemporalJoin, ToChangelog, Unnest,
     WindowTvf,
 };
 
@@ -59,26 +60,27 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
             return StreamExec::plan(node, physical_inputs.to_vec()).map(Some);
         }
         let ([logical], [physical]) = (logical_inputs, physical_inputs) else { return Ok(None) };
-        if let Some(window) = node.as_any().downcast_ref::<WindowTvf>() {
-            let column = |expr: &Expr| match expr {
-                Expr::Column(column) => logical.schema().index_of_column(column),
-                other => plan_err!("the time column of a window function must be a column, not {other}"),
-            };
-            let time = column(window.time())?;
-            let zone = StreamingOptions::of(session.config_options()).zone()?;
-            let inputs = vec![Arc::clone(physical)];
-            let plan = match window.assigner() {
-                WindowAssigner::Session { gap } => {
-                    let partition = window.partition_by().iter().map(column).collect::<Result<_>>()?;
-                    let node = SessionTvfNode::try_new(time, gap, partition, zone, physical.schema())?;
-                    StreamExec::plan(node.with_of_group_by(window.is_of_group_by()), inputs)
-                }
-                assigner => {
-                    let node = WindowTvfNode::try_new(time, assigner, zone, &physical.schema())?;
-                    StreamExec::plan(node.with_of_group_by(window.is_of_group_by()), inputs)
-                }
+        if let Some(windows) = node.as_any().downcast_ref::<WindowTvf>() {
+            let options = StreamingOptions::of(session.config_options());
+            let plan = match window_node(windows, logical, physical, &options)? {
+                WindowNode::Fixed(node) => StreamExec::plan(node, vec![Arc::clone(physical)]),
+                WindowNode::Session(node) => StreamExec::plan(node, vec![Arc::clone(physical)]),
             };
             return plan.map(Some);
+        }
+        if let Some(late) = node.as_any().downcast_ref::<LateRows>() {
+            let options = StreamingOptions::of(session.config_options());
+            let lateness = match (late.windows().is_of_group_by(), late.windows().assigner().is_session()) {
+                (false, _) => options.window_lateness(),
+                (true, false) => options.group_window_lateness(),
+                (true, true) => 0,
+            };
+            let late_for = match window_node(late.windows(), logical, physical, &options)? {
+                WindowNode::Fixed(node) => LateFor::Windows(node, lateness),
+                WindowNode::Session(node) => LateFor::Sessions(node.with_allowed_lateness(lateness)),
+            };
+            let node = LateRowsNode::new(late_for, physical.schema());
+            return StreamExec::plan(node, vec![Arc::clone(physical)]).map(Some);
         }
         if let Some(unnest) = node.as_any().downcast_ref::<Unnest>() {
             let collection =
@@ -115,6 +117,37 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
         }
         Ok(None)
     }
+}
+
+/// The streaming node of a window function.
+enum WindowNode {
+    Fixed(WindowTvfNode),
+    Session(SessionTvfNode),
+}
+
+fn window_node(
+    windows: &WindowTvf,
+    logical: &LogicalPlan,
+    physical: &Arc<dyn ExecutionPlan>,
+    options: &StreamingOptions,
+) -> Result<WindowNode> {
+    let column = |expr: &Expr| match expr {
+        Expr::Column(column) => logical.schema().index_of_column(column),
+        other => plan_err!("the time column of a window function must be a column, not {other}"),
+    };
+    let (time, zone, schema) = (column(windows.time())?, options.zone()?, physical.schema());
+    let of_group_by = windows.is_of_group_by();
+    Ok(match windows.assigner() {
+        WindowAssigner::Session { gap } => {
+            let partition = windows.partition_by().iter().map(column).collect::<Result<_>>()?;
+            let node = SessionTvfNode::try_new(time, gap, partition, zone, schema)?;
+            WindowNode::Session(node.with_of_group_by(of_group_by))
+        }
+        assigner => {
+            let node = WindowTvfNode::try_new(time, assigner, zone, &schema)?;
+            WindowNode::Fixed(node.with_of_group_by(of_group_by))
+        }
+    })
 }
 
 fn temporal_join(

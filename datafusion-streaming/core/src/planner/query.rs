@@ -15,7 +15,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 use datafusion_streaming_physical_plan::config::{RootMode, StreamingOptions};
 
 use super::{
-    CountingSetOperation, FromChangelog, GlobalAggregate, StateTtl, StreamingExtensionPlanner, TemporalJoin,
+    CountingSetOperation, FromChangelog, GlobalAggregate, LateRows, StateTtl, StreamingExtensionPlanner, TemporalJoin,
     ToChangelog, Unnest, WindowTvf,
 };
 
@@ -66,6 +66,7 @@ fn has_streaming_nodes(plan: &LogicalPlan) -> Result<bool> {
             let node = extension.node.as_any();
             found |= node.is::<WindowTvf>()
                 || node.is::<GlobalAggregate>()
+                || node.is::<LateRows>()
                 || node.is::<ToChangelog>()
                 || node.is::<CountingSetOperation>()
                 || node.is::<StateTtl>()

@@ -28,12 +28,12 @@ use futures::FutureExt;
 
 use super::intervals::{interval_millis, positive};
 use super::{
-    CountingSetOperation, FromChangelog, StateTtl, ToChangelog, UnnestSource, VersionedTable, WindowTvf,
+    CountingSetOperation, FromChangelog, LateRows, StateTtl, ToChangelog, UnnestSource, VersionedTable, WindowTvf,
 };
 use crate::sql::rewrite::{AS_OF, EXCEPT_ALL, INTERSECT_ALL, STATE_TTL};
 use crate::sql::{TableArgument, descriptor_columns};
 
-/// Plans `TUMBLE(…)`, `HOP(…)`, `CUMULATE(…)`, `SESSION(…)` and `TO_CHANGELOG(…)` in FROM, for both doors. Refuses
+/// Plans `TUMBLE(…)`, `HOP(…)`, `CUMULATE(…)`, `SESSION(…)`, `LATE_ROWS(…)` and `TO_CHANGELOG(…)` in FROM, for both doors. Refuses
 /// `FOR SYSTEM_TIME AS OF`, which DataFusion would ignore silently.
 #[derive(Debug)]
 pub struct StreamingRelationPlanner {
@@ -202,6 +202,16 @@ impl StreamingRelationPlanner {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
+    fn late_rows(
+        &self,
+        arguments: &Arguments<'_>,
+        cx: &mut dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
+        let query = self.table(arguments.get("input", 0)?, cx)?;
+        arguments.refuse_others(&["input"])?;
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(LateRows::of(query)?) }))
+    }
+
     fn set_operation(
         &self,
         operation: SetOperation,
@@ -305,6 +315,7 @@ impl RelationPlanner for StreamingRelationPlanner {
             Some(EXCEPT_ALL) => self.set_operation(SetOperation::ExceptAll, args, cx)?,
             Some(STATE_TTL) => self.state_ttl(Arguments::of("STATE_TTL", args)?, cx)?,
             Some("FROM_CHANGELOG") => self.plan_from_changelog(Arguments::of("FROM_CHANGELOG", args)?, cx)?,
+            Some("LATE_ROWS") => self.late_rows(&Arguments::of("LATE_ROWS", args)?, cx)?,
             Some("TO_CHANGELOG") => self.to_changelog(Arguments::of("TO_CHANGELOG", args)?, cx)?,
             _ => return Ok(RelationPlanning::Original(Box::new(relation))),
         };

@@ -50,6 +50,11 @@ impl WindowTvf {
         self.of_group_by
     }
 
+    /// The rows.
+    pub fn input(&self) -> &LogicalPlan {
+        &self.input
+    }
+
     /// The time column.
     pub fn time(&self) -> &Expr {
         &self.time

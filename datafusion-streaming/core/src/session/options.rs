@@ -36,7 +36,8 @@ const FLINK_OPTIONS: &[(&str, Meaning)] = &[
     ("sql-client.execution.max-table-result.rows", Meaning::Accepted),
     ("table.dml-sync", Meaning::Accepted),
     ("table.exec.emit.allow-lateness", Meaning::Duration("emit_allow_lateness")),
-    ("table.exec.emit.early-fire.enabled", Meaning::Only(&["false"])),
+    ("table.exec.emit.early-fire.delay", Meaning::Duration("emit_early_fire_delay")),
+    ("table.exec.emit.early-fire.enabled", Meaning::Same("emit_early_fire")),
     ("table.exec.emit.late-fire.delay", Meaning::Duration("emit_late_fire_delay")),
     ("table.exec.emit.late-fire.enabled", Meaning::Same("emit_late_fire")),
     ("table.exec.mini-batch.allow-latency", Meaning::Duration("mini_batch_latency")),
@@ -54,6 +55,9 @@ const FLINK_OPTIONS: &[(&str, Meaning)] = &[
     ("table.sql-dialect", Meaning::Only(&["default"])),
 ];
 
+/// The options of the extension that `SET` takes as durations, such as `5 s`.
+const OWN_DURATIONS: &[&str] = &["window.allowed_lateness"];
+
 /// `SET 'key' = 'value'`.
 pub(super) fn set(ctx: &SessionContext, key: &str, value: &str) -> Result<()> {
     let state = ctx.state_ref();
@@ -63,7 +67,11 @@ pub(super) fn set(ctx: &SessionContext, key: &str, value: &str) -> Result<()> {
 
 fn apply(config: &mut ConfigOptions, key: &str, value: &str) -> Result<()> {
     if let Some(own) = key.strip_prefix("streaming.") {
-        return set_own(config, own, value).map_err(|error| error.context(format!("SET '{key}'")));
+        let result = match OWN_DURATIONS.contains(&own) {
+            true => parse_duration(value).and_then(|millis| set_own(config, own, &millis.to_string())),
+            false => set_own(config, own, value),
+        };
+        return result.map_err(|error| error.context(format!("SET '{key}'")));
     }
     let Some((_, meaning)) = FLINK_OPTIONS.iter().find(|(name, _)| *name == key) else {
         if key.starts_with("datafusion.") {
@@ -125,8 +133,17 @@ pub(super) fn reset(ctx: &SessionContext, key: Option<&str>) -> Result<()> {
             }
         },
     };
-    let default = StreamingOptions::default().entries().into_iter().find(|entry| entry.key == own);
-    set_own(config, own, &default.and_then(|entry| entry.value).unwrap_or_default())
+    let mut options = StreamingOptions::default();
+    if !options.entries().iter().any(|entry| entry.key == own) {
+        return set_own(config, own, "");
+    }
+    for entry in StreamingOptions::of(config).entries() {
+        if let Some(value) = entry.value.filter(|_| entry.key != own) {
+            ExtensionOptions::set(&mut options, &entry.key, &value)?;
+        }
+    }
+    config.extensions.insert(options);
+    Ok(())
 }
 
 /// All options of the extension with their values.

@@ -11,7 +11,9 @@
 //! | [`window_tvf`] | TUMBLE, HOP, CUMULATE: rows to windows |
 //! | [`expand`] | GROUPING SETS: each row once for every set |
 //! | [`local_group_aggregate`] | partial aggregates before the exchange |
+//! | [`local_window_aggregate`] | the same of windows |
 //! | [`session`] | SESSION: rows to sessions, and aggregation by session |
+//! | [`late_rows`] | the rows that windows drop because they are late |
 //! | [`window_rank`] | the first rows of each window |
 //! | [`window_join`] | joins of rows of the same window |
 //! | [`group_aggregate`] | GROUP BY with a per-record changelog |
@@ -40,8 +42,10 @@ pub mod final_table;
 pub mod from_changelog;
 pub mod group_aggregate;
 pub mod join;
+pub mod late_rows;
 pub mod limit;
 pub mod local_group_aggregate;
+pub mod local_window_aggregate;
 pub mod over;
 mod row_changes;
 pub mod session;

@@ -5,14 +5,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, TimestampMillisecondArray};
+use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimeUnit, TimestampMillisecondType};
-use datafusion_common::Result;
+use datafusion_common::{JoinSide, JoinType, Result};
 use datafusion_streaming_udfs::aggregate::{Count, Max, StreamingAggregate, Sum};
 
 use super::aggregate::AggregateCall;
+use super::late_rows::{LateFor, LateRowsNode};
+use super::local_window_aggregate::{LocalWindowAggregateNode, SliceSource};
 use super::session::{SessionAggregateNode, SessionTvfNode};
 use super::slice_aggregate::SliceAggregateNode;
-use super::window_aggregate::{GroupColumn, WindowAggregateNode};
+use super::window_aggregate::{EmitStrategy, GroupColumn, WindowAggregateNode};
+use super::window_join::{WindowColumns, WindowJoinInput, WindowJoinNode};
+use super::window_rank::WindowRankNode;
 use super::window_tvf::WindowTvfNode;
 use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use crate::runtime::{Driver, Operator, StreamElement, StreamNode, WindowProperties};
@@ -82,7 +87,11 @@ fn mode(rows: &[Row]) -> ChangelogMode {
 /// Windows assigned by the table function, and then aggregated.
 fn attached(assigner: WindowAssigner, mode: ChangelogMode) -> Result<Vec<Driver>> {
     let windows = WindowTvfNode::try_new(1, assigner, LocalZone::UTC, &input())?;
-    let schema = windows.schema();
+    Ok(vec![driver(windows.operator())?, driver(attached_node(assigner, mode)?.operator()?)?])
+}
+
+fn attached_node(assigner: WindowAssigner, mode: ChangelogMode) -> Result<WindowAggregateNode> {
+    let schema = WindowTvfNode::try_new(1, assigner, LocalZone::UTC, &input())?.schema();
     let properties = WindowProperties {
         start: vec![3],
         end: vec![4],
@@ -91,17 +100,8 @@ fn attached(assigner: WindowAssigner, mode: ChangelogMode) -> Result<Vec<Driver>
         rowtime: true,
         local_time: false,
     };
-    let aggregate = WindowAggregateNode::new(
-        GROUP.to_vec(),
-        &properties,
-        4,
-        LocalZone::UTC,
-        calls(),
-        schema,
-        output(),
-        mode,
-    );
-    Ok(vec![driver(windows.operator())?, driver(aggregate.operator()?)?])
+    let zone = LocalZone::UTC;
+    Ok(WindowAggregateNode::new(GROUP.to_vec(), &properties, 4, zone, calls(), schema, output(), mode))
 }
 
 fn sliced(assigner: WindowAssigner, mode: ChangelogMode) -> Result<Vec<Driver>> {
@@ -340,34 +340,162 @@ fn random_changelogs_are_aggregated_as_by_hand() -> Result<()> {
     Ok(())
 }
 
-/// A chain over one of two kinds of windows.
-type TumbleOrHop = fn(WindowAssigner, WindowAssigner, ChangelogMode) -> Result<Vec<Driver>>;
+/// Partial aggregates of slices, and then their windows.
+fn in_two_phases(assigner: WindowAssigner, mode: ChangelogMode) -> Result<Vec<Driver>> {
+    let windows = WindowTvfNode::try_new(1, assigner, LocalZone::UTC, &input())?;
+    let slices = SliceSource::Time(windows.clone());
+    let local = LocalWindowAggregateNode::try_new(vec![0], slices, calls(), input(), !mode.is_insert_only())?;
+    let node = SliceAggregateNode::new(windows, GROUP.to_vec(), calls(), input(), output(), mode);
+    Ok(vec![driver(local.operator()?)?, driver(node.with_partials(&local).operator()?)?])
+}
+
+#[test]
+fn two_phases_aggregate_as_by_hand() -> Result<()> {
+    let mut random = Random(0x2b);
+    let assigners = [
+        WindowAssigner::Tumble { size: 70, offset: -13 },
+        WindowAssigner::Hop { slide: 30, size: 120, offset: 7 },
+        WindowAssigner::Cumulate { step: 40, max_size: 160, offset: 21 },
+    ];
+    for assigner in assigners {
+        for delay in [0, 60, 400] {
+            let rows = rows(&mut random, false);
+            let chain = in_two_phases(assigner, mode(&rows))?;
+            let answered = answer(chain, &rows, delay, &mut random)?;
+            assert_eq!(answered, expected(assigner, &rows, delay), "{assigner}, delay {delay}");
+        }
+        let rows = rows(&mut random, true);
+        let chain = in_two_phases(assigner, mode(&rows))?;
+        assert_eq!(
+            answer(chain, &rows, 100_000, &mut random)?,
+            expected(assigner, &rows, 100_000),
+            "{assigner}"
+        );
+    }
+    Ok(())
+}
+
+/// The state of windows of 100 ms, of which each gets rows of one key or two and is then passed: the rows
+/// and bytes kept when the windows of these numbers have gone.
+fn kept(mut chain: Vec<Driver>, ports: usize, numbers: [i64; 2]) -> Result<Vec<(usize, usize)>> {
+    let mut kept = vec![];
+    let Some(mut last) = chain.pop() else { return Ok(kept) };
+    for window in 0..=numbers[1] {
+        let rows =
+            [(RowKind::Insert, window % 7, window * 100, 1), (RowKind::Insert, 1, window * 100 + 9, 2)];
+        let elements =
+            [StreamElement::Data(batch_of(&rows)?), StreamElement::Watermark(Watermark(window * 100 + 9))];
+        for element in elements {
+            let mut elements = vec![element];
+            for driver in &mut chain {
+                for element in std::mem::take(&mut elements) {
+                    driver.input(0, element, window)?;
+                }
+                elements.extend(std::iter::from_fn(|| driver.pop()));
+            }
+            for (element, port) in
+                elements.iter().flat_map(|element| (0..ports).map(move |port| (element, port)))
+            {
+                last.input(port, element.clone(), window)?;
+            }
+            while last.pop().is_some() {}
+        }
+        if numbers.contains(&window) {
+            let rows = last.snapshot()?.tables.iter().map(|table| table.rows.num_rows()).sum();
+            kept.push((rows, last.metrics().state_bytes.value()));
+        }
+    }
+    Ok(kept)
+}
+
+fn ranked(assigner: WindowAssigner, lateness: i64) -> Result<Vec<Driver>> {
+    let windows = WindowTvfNode::try_new(1, assigner, LocalZone::UTC, &input())?;
+    let rank = Arc::new(Field::new("rn", DataType::UInt64, false));
+    let fields: Vec<_> = windows.schema().fields().iter().cloned().chain([rank]).collect();
+    let columns = WindowColumns { start: 3, end: 4, zone: LocalZone::UTC };
+    let order = vec![(2, SortOptions { descending: true, nulls_first: false })];
+    let output = Arc::new(Schema::new(fields));
+    let node = WindowRankNode::new(columns, vec![0], order, (1, 2), false, windows.schema(), output);
+    let node = node.with_allowed_lateness(lateness);
+    Ok(vec![driver(windows.operator())?, driver(node.operator()?)?])
+}
+
+fn joined(assigner: WindowAssigner, lateness: i64) -> Result<Vec<Driver>> {
+    let windows = WindowTvfNode::try_new(1, assigner, LocalZone::UTC, &input())?;
+    let side = || WindowJoinInput {
+        window: WindowColumns { start: 3, end: 4, zone: LocalZone::UTC },
+        keys: vec![0],
+        schema: windows.schema(),
+    };
+    let node = WindowJoinNode {
+        inputs: [side(), side()],
+        join_type: JoinType::Full,
+        null_equals_null: false,
+        filter: None,
+        output: vec![(JoinSide::Left, 0), (JoinSide::Right, 0)],
+        schema: Arc::new(Schema::new(vec![
+            Field::new("k", DataType::Int64, true),
+            Field::new("k2", DataType::Int64, true),
+        ])),
+        lateness,
+    };
+    let join = Driver::detached(Box::new(node.operator()), 2, 4096)?;
+    Ok(vec![driver(windows.operator())?, join])
+}
+
+fn updating(assigner: WindowAssigner, emit: EmitStrategy) -> Result<Vec<Driver>> {
+    let node = attached_node(assigner, ChangelogMode::INSERT_ONLY)?.with_emit(emit);
+    let windows = WindowTvfNode::try_new(1, assigner, LocalZone::UTC, &input())?;
+    Ok(vec![driver(windows.operator())?, driver(node.operator()?)?])
+}
+
+fn session_rows(lateness: i64) -> Result<SessionTvfNode> {
+    let node = SessionTvfNode::try_new(1, 50, vec![0], LocalZone::UTC, input())?;
+    Ok(node.with_allowed_lateness(lateness))
+}
+
+fn late_sessions(lateness: i64) -> Result<Vec<Driver>> {
+    let (sessions, mode) = (session_rows(lateness)?, ChangelogMode::INSERT_ONLY);
+    let node = SessionAggregateNode::new(sessions, GROUP.to_vec(), calls(), input(), output(), mode);
+    Ok(vec![driver(node.operator()?)?])
+}
 
 #[test]
 fn closed_windows_leave_no_state() -> Result<()> {
-    let hop = WindowAssigner::Hop { slide: 100, size: 300, offset: 0 };
     let tumble = WindowAssigner::Tumble { size: 100, offset: 0 };
-    let insert_only = ChangelogMode::INSERT_ONLY;
-    let chains: [TumbleOrHop; 3] = [
-        |tumble, _, mode| attached(tumble, mode),
-        |_, hop, mode| sliced(hop, mode),
-        |_, _, mode| sessions(50, mode),
+    let hop = WindowAssigner::Hop { slide: 100, size: 300, offset: 0 };
+    let cumulate = WindowAssigner::Cumulate { step: 100, max_size: 300, offset: 0 };
+    let mode = ChangelogMode::INSERT_ONLY;
+    let late = EmitStrategy { early: Some(0), late: 0, lateness: 200 };
+    let delayed = EmitStrategy { early: Some(2), late: 3, lateness: 200 };
+    let mut chains = vec![
+        ("SESSION", late_sessions(0)?, 1),
+        ("SESSION, late", late_sessions(200)?, 1),
+        ("rows of SESSION", vec![driver(session_rows(0)?.operator()?)?], 1),
+        ("rows of SESSION, late", vec![driver(session_rows(200)?.operator()?)?], 1),
+        (
+            "LATE_ROWS of SESSION",
+            vec![driver(LateRowsNode::new(LateFor::Sessions(session_rows(200)?), input()).operator()?)?],
+            1,
+        ),
     ];
-    for chain in chains {
-        let mut chain = chain(tumble, hop, insert_only)?;
-        let mut bytes = vec![];
-        for window in 0..1_000 {
-            let rows =
-                [(RowKind::Insert, window % 7, window * 100, 1), (RowKind::Insert, 1, window * 100 + 9, 2)];
-            push(&mut chain, StreamElement::Data(batch_of(&rows)?), &mut vec![])?;
-            push(&mut chain, StreamElement::Watermark(Watermark(window * 100 + 9)), &mut vec![])?;
-            if window == 10 || window == 999 {
-                let tables = chain.last_mut().map(Driver::snapshot).transpose()?;
-                assert!(tables.is_some_and(|tables| tables.tables[0].rows.num_rows() < 20));
-                bytes.push(chain.last().map_or(0, |driver| driver.metrics().state_bytes.value()));
-            }
+    for assigner in [tumble, hop, cumulate] {
+        chains.push(("slices", sliced(assigner, mode)?, 1));
+        chains.push(("two phases", in_two_phases(assigner, mode)?, 1));
+        chains.push(("attached", attached(assigner, mode)?, 1));
+        chains.push(("emitting with each row", updating(assigner, late)?, 1));
+        chains.push(("emitting with delays", updating(assigner, delayed)?, 1));
+        for lateness in [0, 200] {
+            chains.push(("ranked", ranked(assigner, lateness)?, 1));
+            chains.push(("joined", joined(assigner, lateness)?, 2));
         }
-        assert_eq!(bytes[0], bytes[1]);
+    }
+    for (name, chain, ports) in chains {
+        // when ten windows have gone even where they overlap and wait for late rows, and a thousand later, at the
+        // same place in the cycles of keys and sizes
+        let kept = kept(chain, ports, [31, 31 + 48 * 21])?;
+        assert!(kept[1].0 < 40, "{name} keeps {} rows", kept[1].0);
+        assert_eq!(kept[0], kept[1], "{name}");
     }
     Ok(())
 }

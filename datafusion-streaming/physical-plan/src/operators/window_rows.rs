@@ -1,13 +1,15 @@
 //! Rows kept until their window fires: the state of window Top-N and window joins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt16Array};
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt16Array, UInt32Array};
+use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::row::{Row, RowConverter, SortField};
 use datafusion_common::Result;
 
-use crate::changelog::ChangelogBatch;
+use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use crate::runtime::{Context, TableSnapshot};
 use crate::state::key_group::key_groups;
 use crate::state::{RowBuffer, RowRef, StateTable};
@@ -24,11 +26,12 @@ pub struct WindowColumns {
     pub zone: LocalZone,
 }
 
-/// Appended rows by window.
+/// Appended rows by window. A window takes rows until an allowed lateness has passed since its end.
 #[derive(Debug)]
 pub(crate) struct WindowRows {
     name: &'static str,
     columns: WindowColumns,
+    lateness: i64,
     keys: Vec<usize>,
     buffer: RowBuffer,
     /// By end and start, so that windows come in the order in which they fire.
@@ -36,27 +39,65 @@ pub(crate) struct WindowRows {
 }
 
 impl WindowRows {
-    /// An empty table for rows of `schema`, of which `keys` decide the key group.
+    /// An empty table for rows of `schema`, of which `keys` decide the key group, with an allowed
+    /// lateness in milliseconds.
     pub(crate) fn new(
         name: &'static str,
         columns: WindowColumns,
         keys: Vec<usize>,
         schema: SchemaRef,
+        lateness: i64,
     ) -> Self {
-        WindowRows { name, columns, keys, buffer: RowBuffer::new(schema), windows: BTreeMap::new() }
+        let buffer = RowBuffer::new(schema);
+        WindowRows { name, columns, lateness, keys, buffer, windows: BTreeMap::new() }
     }
 
-    /// Keeps the rows whose windows have not fired; the others are late: counted and dropped. Returns
-    /// the windows that got rows.
-    pub(crate) fn add(&mut self, changes: &ChangelogBatch, cx: &Context<'_>) -> Result<Vec<TimeWindow>> {
+    /// Whether a window that ends at `end` has fired when the watermark stands at `watermark`.
+    fn has_fired(&self, end: i64, watermark: Watermark) -> bool {
+        self.columns.zone.has_passed(end, watermark.0)
+    }
+
+    /// Whether it takes no rows any more by then.
+    fn is_gone(&self, end: i64, watermark: Watermark) -> bool {
+        self.columns.zone.has_passed(end.saturating_add(self.lateness), watermark.0)
+    }
+
+    /// The rows whose windows take rows; the others are late, and counted.
+    fn on_time(&self, changes: &ChangelogBatch, cx: &Context<'_>) -> Result<ChangelogBatch> {
         let ends = millis_of(changes.batch().column(self.columns.end))?;
-        let on_time = ends.iter().map(|end| Some(!self.columns.zone.has_passed(*end, cx.watermark.0)));
-        let on_time: BooleanArray = on_time.collect();
+        let on_time: BooleanArray = ends.iter().map(|end| Some(!self.is_gone(*end, cx.watermark))).collect();
         cx.metrics.late_rows.add(on_time.false_count());
-        self.keep(changes.filter(&on_time)?)
+        changes.filter(&on_time)
     }
 
-    fn keep(&mut self, changes: ChangelogBatch) -> Result<Vec<TimeWindow>> {
+    /// Keeps the rows whose windows have not fired and returns these windows. Rows of windows that have, but
+    /// take rows still, are returned by window, to be kept one after the other; others are dropped.
+    pub(crate) fn add(&mut self, changes: &ChangelogBatch, cx: &Context<'_>) -> Result<Added> {
+        let changes = self.on_time(changes, cx)?;
+        let mut late: BTreeMap<(i64, i64), Vec<u32>> = BTreeMap::new();
+        if self.lateness > 0 {
+            let starts = millis_of(changes.batch().column(self.columns.start))?;
+            let ends = millis_of(changes.batch().column(self.columns.end))?;
+            for (row, (start, end)) in (0u32..).zip(starts.iter().zip(ends.iter())) {
+                if self.has_fired(*end, cx.watermark) {
+                    late.entry((*end, *start)).or_default().push(row);
+                }
+            }
+        }
+        if late.is_empty() {
+            return Ok(Added { windows: self.keep(changes)?, late: vec![] });
+        }
+        let mut is_early = vec![true; changes.num_rows()];
+        late.values().flatten().for_each(|row| is_early[*row as usize] = false);
+        let windows = self.keep(changes.filter(&BooleanArray::from(is_early))?)?;
+        let of_window = |((end, start), rows): ((i64, i64), Vec<u32>)| {
+            Ok((TimeWindow { start, end }, changes.take(&rows)?))
+        };
+        Ok(Added { windows, late: late.into_iter().map(of_window).collect::<Result<_>>()? })
+    }
+
+    /// Keeps rows; returns their windows.
+    pub(crate) fn keep(&mut self, changes: ChangelogBatch) -> Result<Vec<TimeWindow>> {
         let mut touched = vec![];
         if changes.num_rows() == 0 {
             return Ok(touched);
@@ -74,11 +115,24 @@ impl WindowRows {
         Ok(touched)
     }
 
-    /// The first window in the order of firing, if it is over at `watermark`.
-    pub(crate) fn due(&self, watermark: Watermark) -> Option<TimeWindow> {
-        let ((end, start), _) = self.windows.first_key_value()?;
-        let is_due = self.columns.zone.has_passed(*end, watermark.0);
-        is_due.then_some(TimeWindow { start: *start, end: *end })
+    /// The windows that fire when the watermark goes from `before` to `now`, in the order in which they do.
+    pub(crate) fn due(&self, before: Watermark, now: Watermark) -> Vec<TimeWindow> {
+        let window = |(end, start): &(i64, i64)| TimeWindow { start: *start, end: *end };
+        let passed = self.windows.keys().take_while(|(end, _)| self.has_fired(*end, now));
+        passed.filter(|(end, _)| !self.has_fired(*end, before)).map(window).collect()
+    }
+
+    /// Forgets the windows that take no rows any more.
+    pub(crate) fn forget_gone(&mut self, now: Watermark) {
+        while let Some((window, _)) = self.windows.first_key_value() {
+            let window = *window;
+            if !self.is_gone(window.0, now) {
+                break;
+            }
+            if let Some(rows) = self.windows.remove(&window) {
+                self.buffer.release(&rows);
+            }
+        }
     }
 
     /// The number of rows of a window.
@@ -90,15 +144,6 @@ impl WindowRows {
     pub(crate) fn get(&self, window: TimeWindow) -> Result<RecordBatch> {
         let rows = self.windows.get(&(window.end, window.start));
         Ok(self.buffer.gather(rows.map_or(&[], Vec::as_slice))?.into_parts().0)
-    }
-
-    /// Takes the rows of a window, in the order in which they came.
-    pub(crate) fn take(&mut self, window: TimeWindow) -> Result<RecordBatch> {
-        let batch = self.get(window)?;
-        if let Some(rows) = self.windows.remove(&(window.end, window.start)) {
-            self.buffer.release(&rows);
-        }
-        Ok(batch)
     }
 
     /// Keeps only these rows of a window, given by their ascending places.
@@ -115,6 +160,50 @@ impl WindowRows {
         *rows = remaining;
         self.buffer.release(&released);
     }
+}
+
+/// The changelog mode of what is made of windows' rows, with an allowed lateness.
+pub(crate) fn window_rows_mode(lateness: i64) -> ChangelogMode {
+    match lateness {
+        0 => ChangelogMode::INSERT_ONLY,
+        _ => ChangelogMode::INSERT_ONLY.with(RowKind::Delete),
+    }
+}
+
+/// What has been added to windows.
+pub(crate) struct Added {
+    /// The windows that have not fired and have got rows.
+    pub windows: Vec<TimeWindow>,
+    /// The rows of windows that have fired, not kept yet.
+    pub late: Vec<(TimeWindow, ChangelogBatch)>,
+}
+
+/// What changes if the rows of one table take the place of those of another: rows that are in both stay.
+pub(crate) fn replaced(before: &RecordBatch, after: &RecordBatch) -> Result<Option<ChangelogBatch>> {
+    let schema = before.schema();
+    let fields = schema.fields().iter().map(|field| SortField::new(field.data_type().clone()));
+    let rows = RowConverter::new(fields.collect())?;
+    let (olds, news) = (rows.convert_columns(before.columns())?, rows.convert_columns(after.columns())?);
+    let mut places: HashMap<Row<'_>, Vec<u32>> = HashMap::new();
+    for (place, row) in (0u32..).zip(olds.iter()) {
+        places.entry(row).or_default().push(place);
+    }
+    let mut added = vec![];
+    for (place, row) in (0u32..).zip(news.iter()) {
+        if places.get_mut(&row).and_then(Vec::pop).is_none() {
+            added.push(place);
+        }
+    }
+    let mut removed: Vec<u32> = places.into_values().flatten().collect();
+    if removed.is_empty() && added.is_empty() {
+        return Ok(None);
+    }
+    removed.sort_unstable();
+    let kinds = std::iter::repeat_n(RowKind::Delete, removed.len());
+    let kinds = kinds.chain(std::iter::repeat_n(RowKind::Insert, added.len())).collect();
+    let removed = take_record_batch(before, &UInt32Array::from(removed))?;
+    let added = take_record_batch(after, &UInt32Array::from(added))?;
+    ChangelogBatch::try_new(concat_batches(&schema, [&removed, &added])?, kinds).map(Some)
 }
 
 impl StateTable for WindowRows {

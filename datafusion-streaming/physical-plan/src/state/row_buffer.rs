@@ -19,8 +19,9 @@ pub struct RowRef {
 
 /// Rows that are kept until they are released one by one.
 ///
-/// Batches are gathered in chunks, and a chunk is dropped with its last row. Small batches share a
-/// chunk, so that a row that comes alone does not cost a batch.
+/// Batches are gathered in chunks, and a batch is dropped with its last row, as is a chunk. Small
+/// batches share a chunk, and become one when it is full, so that a row that comes alone does not cost a
+/// batch.
 #[derive(Debug)]
 pub struct RowBuffer {
     schema: SchemaRef,
@@ -34,9 +35,18 @@ struct Chunk {
     batches: Vec<ChangelogBatch>,
     /// The first row of each batch.
     starts: Vec<u32>,
+    /// How many rows of each batch are kept; one of which none is, is empty.
+    lives: Vec<u32>,
     rows: u32,
     live: u32,
     bytes: usize,
+}
+
+impl Chunk {
+    /// The number of the batch that a row is in.
+    fn batch_of(&self, row: u32) -> usize {
+        self.starts.partition_point(|start| *start <= row) - 1
+    }
 }
 
 /// The number of rows from which on a chunk takes no other batch.
@@ -67,13 +77,16 @@ impl RowBuffer {
         chunk.live += added;
         chunk.bytes += bytes;
         chunk.starts.push(first);
+        chunk.lives.push(added);
         chunk.batches.push(changes);
         self.bytes += bytes;
-        if chunk.rows >= FULL_CHUNK && chunk.batches.len() > 1 {
+        // what has been dropped leaves gaps between the batches
+        if chunk.rows >= FULL_CHUNK && chunk.batches.len() > 1 && !chunk.lives.contains(&0) {
             let batch = ChangelogBatch::concat(&self.schema, &chunk.batches)?;
             let bytes = batch.batch().get_array_memory_size();
             self.bytes = self.bytes + bytes - chunk.bytes;
-            (chunk.batches, chunk.starts, chunk.bytes) = (vec![batch], vec![0], bytes);
+            (chunk.batches, chunk.bytes) = (vec![batch], bytes);
+            (chunk.starts, chunk.lives) = (vec![0], vec![chunk.live]);
         }
         Ok((first..first + added).map(move |row| RowRef { chunk: id, row }))
     }
@@ -95,7 +108,7 @@ impl RowBuffer {
                 batches.extend(&held.batches);
                 batches.len() - held.batches.len()
             });
-            let batch = held.starts.partition_point(|start| start <= row) - 1;
+            let batch = held.batch_of(*row);
             indices.push((first + batch, (row - held.starts[batch]) as usize));
         }
         let plain: Vec<_> = batches.iter().map(|batch| batch.batch()).collect();
@@ -115,6 +128,16 @@ impl RowBuffer {
             if chunk.live == 0 {
                 self.bytes -= chunk.bytes;
                 self.chunks.remove(&row.chunk);
+                continue;
+            }
+            let batch = chunk.batch_of(row.row);
+            chunk.lives[batch] -= 1;
+            if chunk.lives[batch] == 0 {
+                let empty = ChangelogBatch::insert_only(RecordBatch::new_empty(Arc::clone(&self.schema)));
+                let dropped = std::mem::replace(&mut chunk.batches[batch], empty);
+                let bytes = dropped.batch().get_array_memory_size();
+                chunk.bytes -= bytes;
+                self.bytes -= bytes;
             }
         }
     }
@@ -152,6 +175,25 @@ mod tests {
         for part in [&small, &large, &other] {
             buffer.release(part);
         }
+        assert_eq!(buffer.memory_size(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_batch_is_dropped_with_its_last_row() -> Result<()> {
+        let mut buffer = RowBuffer::new(rows(vec![])?.schema());
+        let first: Vec<_> = buffer.push(rows(vec![1, 2])?)?.collect();
+        let one = buffer.memory_size();
+        let second: Vec<_> = buffer.push(rows(vec![3, 4])?)?.collect();
+        let both = buffer.memory_size();
+        buffer.release(&first[..1]);
+        assert_eq!(buffer.memory_size(), both);
+        buffer.release(&first[1..]);
+        assert_eq!(buffer.memory_size(), one);
+        let third: Vec<_> = buffer.push(rows((0..2_000).collect())?)?.collect();
+        assert_eq!(buffer.gather(&[second[1], third[7], second[0]])?, rows(vec![4, 7, 3])?);
+        buffer.release(&second);
+        buffer.release(&third);
         assert_eq!(buffer.memory_size(), 0);
         Ok(())
     }

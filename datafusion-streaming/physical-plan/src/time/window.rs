@@ -91,6 +91,21 @@ impl WindowAssigner {
         }
     }
 
+    /// The end of the last window of a time; `None` of a time that HOP leaves between its windows. Of a
+    /// session it is that of a row by itself.
+    pub fn last_end(&self, time: i64) -> Option<i64> {
+        match *self {
+            WindowAssigner::Tumble { size, offset } => Some(window_start(time, offset, size) + size),
+            WindowAssigner::Hop { slide, size, offset } => {
+                Some(window_start(time, offset, slide) + size).filter(|end| *end > time)
+            }
+            WindowAssigner::Cumulate { max_size, offset, .. } => {
+                Some(window_start(time, offset, max_size) + max_size)
+            }
+            WindowAssigner::Session { gap } => Some(time + gap),
+        }
+    }
+
     /// Whether windows are sessions, which have no fixed size.
     pub fn is_session(&self) -> bool {
         matches!(self, WindowAssigner::Session { .. })
@@ -143,6 +158,22 @@ mod tests {
         assert_eq!(windows(tumble(0), -1), [(-10, 0)]);
         assert_eq!(windows(tumble(3), 2), [(-7, 3)]);
         assert_eq!(windows(tumble(-3), 7), [(7, 17)]);
+    }
+
+    #[test]
+    fn the_last_window_is_the_latest_of_those_assigned() {
+        let assigners = [
+            WindowAssigner::Tumble { size: 10, offset: 3 },
+            WindowAssigner::Hop { slide: 5, size: 15, offset: -2 },
+            WindowAssigner::Hop { slide: 10, size: 4, offset: 0 },
+            WindowAssigner::Cumulate { step: 5, max_size: 15, offset: 1 },
+        ];
+        for assigner in assigners {
+            for time in -40..40 {
+                let last = windows(assigner, time).into_iter().map(|window| window.1).max();
+                assert_eq!(assigner.last_end(time), last, "{assigner} {time}");
+            }
+        }
     }
 
     #[test]

@@ -71,6 +71,16 @@ impl KeyedAggregates {
         self.keys.release(slots);
     }
 
+    /// Partial aggregates of groups, for the second of two phases: their keys, the number of rows that
+    /// `rows` has for each, and their states.
+    pub fn partial_columns(&self, slots: &[u32], rows: impl Fn(u32) -> i64) -> Result<Vec<ArrayRef>> {
+        let mut columns = self.keys.columns(slots)?;
+        columns.push(Arc::new(Int64Array::from_iter_values(slots.iter().map(|slot| rows(*slot)))));
+        let partial = self.aggregates.partial(slots)?;
+        columns.extend(partial.into_iter().map(|(_, column)| column));
+        Ok(columns)
+    }
+
     /// Clears the groups of these slots whose time to live, in milliseconds, is over: they read as
     /// absent. The slots stay theirs. Without times nothing happens.
     pub fn forget_expired(&mut self, slots: &[u32], ttl: i64, now: i64) {

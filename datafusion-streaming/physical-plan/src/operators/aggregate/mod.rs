@@ -6,6 +6,7 @@ mod bundle;
 mod call;
 mod distinct;
 mod keyed;
+mod net_changes;
 
 #[cfg(test)]
 mod tests;
@@ -15,3 +16,4 @@ pub use bucket::distinct_bucket_udf;
 pub use bundle::{Bundle, Bundling};
 pub use call::{AggregateCall, Aggregates, FoldedBatch};
 pub use keyed::KeyedAggregates;
+pub(crate) use net_changes::{Changed, NetChanges};

@@ -8,17 +8,14 @@
 //! with the bundle: a row that follows meets the state that the retraction has left. And a group that
 //! does not live passes over retractions only until the first row comes that adds to it.
 
-use std::sync::Arc;
-
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow::compute::kernels::cmp::not_distinct;
-use arrow::compute::{concat, interleave, take};
-use arrow::datatypes::{ArrowPrimitiveType, DataType, Float32Type, Float64Type, Int64Type};
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::concat;
+use arrow::datatypes::Int64Type;
 use datafusion_common::{Result, internal_err};
 
 use super::GroupAggregateNode;
-use crate::changelog::{ChangelogBatch, RowKind};
-use crate::operators::aggregate::{Bundle, Bundling, KeyedAggregates};
+use crate::changelog::ChangelogBatch;
+use crate::operators::aggregate::{Bundle, Bundling, Changed, KeyedAggregates, NetChanges};
 use crate::runtime::{Context, Flush, Operator, Output};
 use crate::state::{StateTable, TouchedSlots};
 use crate::time::Watermark;
@@ -167,9 +164,19 @@ impl BundledGroupAggregate {
         let (live, dead): (Vec<u32>, Vec<u32>) =
             touched.iter().partition(|slot| counts[**slot as usize] != 0);
         let after = self.groups.aggregates.evaluate(&live)?;
-        let changes = self.net_changes(&touched, &before, &after)?;
-        if !changes.kinds.is_empty() {
-            out.data(self.batch_of(changes, &before, &after)?);
+        let mut next = 0;
+        let groups: Vec<Changed> = touched
+            .iter()
+            .map(|slot| {
+                let after = (counts[*slot as usize] != 0).then_some(next);
+                next += u32::from(after.is_some());
+                Changed { slot: *slot, before: self.places[*slot as usize], after }
+            })
+            .collect();
+        let changes = NetChanges::of(&groups, &before, &after, self.node.update_before)?;
+        if !changes.is_empty() {
+            let keys = self.groups.keys.columns(changes.slots())?;
+            out.data(changes.batch(keys, &before, &after, &self.node.schema)?);
         }
         if let Some(written) = &mut self.groups.written {
             live.iter().for_each(|slot| written[*slot as usize] = now);
@@ -191,101 +198,6 @@ impl BundledGroupAggregate {
         };
         (0..first.len()).map(column).collect()
     }
-
-    fn net_changes(&self, touched: &[u32], before: &[ArrayRef], after: &[ArrayRef]) -> Result<NetChanges> {
-        let counts = self.groups.counts.as_deref().unwrap_or_default();
-        let mut next = 0;
-        let mut groups = Vec::with_capacity(touched.len());
-        for slot in touched {
-            let is = (counts[*slot as usize] != 0).then_some(next);
-            next += u32::from(is.is_some());
-            groups.push((*slot, self.places[*slot as usize], is));
-        }
-        let updates: Vec<(u32, u32)> =
-            groups.iter().filter_map(|(_, was, is)| Some(((*was)?, (*is)?))).collect();
-        let mut changed = rows_that_differ(&updates, before, after)?.into_iter();
-        let mut changes = NetChanges::default();
-        for (slot, was, is) in groups {
-            match (was, is) {
-                (None, None) => {}
-                (None, Some(is)) => changes.push(slot, (1, is), RowKind::Insert),
-                (Some(was), None) => changes.push(slot, (0, was), RowKind::Delete),
-                (Some(was), Some(is)) => {
-                    if changed.next().unwrap_or_default() {
-                        if self.node.update_before {
-                            changes.push(slot, (0, was), RowKind::UpdateBefore);
-                        }
-                        changes.push(slot, (1, is), RowKind::UpdateAfter);
-                    }
-                }
-            }
-        }
-        Ok(changes)
-    }
-
-    fn batch_of(
-        &self,
-        changes: NetChanges,
-        before: &[ArrayRef],
-        after: &[ArrayRef],
-    ) -> Result<ChangelogBatch> {
-        let mut columns = self.groups.keys.columns(&changes.slots)?;
-        for (before, after) in before.iter().zip(after) {
-            columns.push(interleave(&[before, after], &changes.values)?);
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(changes.kinds.len()));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), columns, &options)?;
-        ChangelogBatch::try_new(batch, changes.kinds.into())
-    }
-}
-
-/// The rows to emit: for each its group, where its values are, and its kind.
-#[derive(Default)]
-struct NetChanges {
-    slots: Vec<u32>,
-    /// Before (0) or after (1) the bundle, and the place there.
-    values: Vec<(usize, usize)>,
-    kinds: Vec<RowKind>,
-}
-
-impl NetChanges {
-    fn push(&mut self, slot: u32, (side, place): (usize, u32), kind: RowKind) {
-        self.slots.push(slot);
-        self.values.push((side, place as usize));
-        self.kinds.push(kind);
-    }
-}
-
-/// For each pair of rows whether any column differs.
-fn rows_that_differ(pairs: &[(u32, u32)], before: &[ArrayRef], after: &[ArrayRef]) -> Result<Vec<bool>> {
-    let (befores, afters): (Vec<u32>, Vec<u32>) = pairs.iter().copied().unzip();
-    let (befores, afters) = (UInt32Array::from(befores), UInt32Array::from(afters));
-    let mut differ = vec![false; pairs.len()];
-    for (before, after) in before.iter().zip(after) {
-        let (before, after) = (take(before, &befores, None)?, take(after, &afters, None)?);
-        let same = same_values(&before, &after)?;
-        differ.iter_mut().zip(same.values()).for_each(|(differ, same)| *differ |= !same);
-    }
-    Ok(differ)
-}
-
-/// Which rows agree, NULL with NULL; floats as Java's `==` has it, so that a NaN does not even agree
-/// with itself.
-fn same_values(before: &ArrayRef, after: &ArrayRef) -> Result<BooleanArray> {
-    Ok(match before.data_type() {
-        DataType::Float32 => same_floats::<Float32Type>(before, after),
-        DataType::Float64 => same_floats::<Float64Type>(before, after),
-        data_type if data_type.is_nested() => {
-            let same = |row: usize| before.slice(row, 1).as_ref() == after.slice(row, 1).as_ref();
-            BooleanArray::from((0..before.len()).map(same).collect::<Vec<bool>>())
-        }
-        _ => not_distinct(before, after)?,
-    })
-}
-
-fn same_floats<T: ArrowPrimitiveType>(before: &ArrayRef, after: &ArrayRef) -> BooleanArray {
-    let (before, after) = (before.as_primitive::<T>(), after.as_primitive::<T>());
-    before.iter().zip(after).map(|(before, after)| Some(before == after)).collect()
 }
 
 impl Operator for BundledGroupAggregate {

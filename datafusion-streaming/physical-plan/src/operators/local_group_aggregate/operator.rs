@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::array::{ArrayRef, RecordBatch};
 use datafusion_common::Result;
 
 use super::LocalGroupAggregateNode;
@@ -51,11 +51,8 @@ impl LocalGroupAggregate {
         if slots.is_empty() {
             return Ok(());
         }
-        let mut columns = self.groups.keys.columns(&slots)?;
         let counts = self.groups.counts.as_deref().unwrap_or_default();
-        columns.push(Arc::new(Int64Array::from_iter_values(slots.iter().map(|slot| counts[*slot as usize]))));
-        let partial = self.groups.aggregates.partial(&slots)?;
-        columns.extend(partial.into_iter().map(|(_, column)| column));
+        let columns = self.groups.partial_columns(&slots, |slot| counts[slot as usize])?;
         let batch = RecordBatch::try_new(Arc::clone(&self.node.schema), columns)?;
         out.data(ChangelogBatch::insert_only(batch));
         if slots.len() > KEPT_GROUPS || self.groups.memory_size() > KEPT_BYTES {

@@ -5,6 +5,7 @@ mod sessions;
 mod tvf;
 
 pub use aggregate::SessionAggregateNode;
+pub(crate) use sessions::Sessions;
 pub use tvf::SessionTvfNode;
 
 #[cfg(test)]

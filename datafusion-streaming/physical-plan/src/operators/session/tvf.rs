@@ -4,12 +4,12 @@ use std::fmt;
 use std::mem;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, UInt8Array, UInt16Array};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, UInt8Array, UInt16Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt8Type};
 use datafusion_common::{Result, internal_err};
 
 use super::sessions::Sessions;
-use crate::changelog::{ChangelogBatch, RowKind};
+use crate::changelog::{ChangelogBatch, RowKind, RowKinds};
 use crate::operators::window_tvf::{WindowTvfNode, with_windows};
 use crate::runtime::{
     Context, Distribution, ElementStream, Operator, Output, StreamNode, StreamTask, StreamTraits,
@@ -17,7 +17,7 @@ use crate::runtime::{
 };
 use crate::state::key_group::key_groups;
 use crate::state::{RowBuffer, RowRef, StateTable};
-use crate::time::{LocalZone, Watermark, WindowAssigner};
+use crate::time::{LocalZone, TimeWindow, Watermark, WindowAssigner};
 
 /// Appends `window_start`, `window_end` and `window_time` of its session to each row.
 ///
@@ -25,6 +25,10 @@ use crate::time::{LocalZone, Watermark, WindowAssigner};
 /// after its last row. Rows wait until the watermark has passed the end of their session, and leave in
 /// the order in which they came. A row is late, dropped and counted, if it joins no session that is
 /// still open and its own would be over.
+///
+/// With an allowed lateness sessions take rows for so long after their ends. A late row leaves at once;
+/// where it makes its session longer, the rows that have left are taken back, and leave again with the
+/// window that it is now.
 #[derive(Debug, Clone)]
 pub struct SessionTvfNode {
     windows: WindowTvfNode,
@@ -32,6 +36,7 @@ pub struct SessionTvfNode {
     partition: Vec<usize>,
     input: SchemaRef,
     proctime: bool,
+    lateness: i64,
 }
 
 impl SessionTvfNode {
@@ -45,7 +50,7 @@ impl SessionTvfNode {
         input: SchemaRef,
     ) -> Result<Self> {
         let windows = WindowTvfNode::try_new(time, WindowAssigner::Session { gap }, zone, &input)?;
-        Ok(SessionTvfNode { windows, gap, partition, input, proctime: false })
+        Ok(SessionTvfNode { windows, gap, partition, input, proctime: false, lateness: 0 })
     }
 
     /// The node as that of a window in GROUP BY.
@@ -63,6 +68,16 @@ impl SessionTvfNode {
         self.proctime
     }
 
+    /// The node with an allowed lateness in milliseconds; over processing time no row is late.
+    pub fn with_allowed_lateness(self, lateness: i64) -> Self {
+        SessionTvfNode { lateness, ..self }
+    }
+
+    /// The allowed lateness in milliseconds.
+    pub fn lateness(&self) -> i64 {
+        if self.proctime { 0 } else { self.lateness }
+    }
+
     /// The gap in milliseconds.
     pub fn gap(&self) -> i64 {
         self.gap
@@ -78,13 +93,32 @@ impl SessionTvfNode {
         &self.windows
     }
 
+    /// The sessions of rows of `input`, none as yet.
+    pub(crate) fn sessions(&self, input: &Schema) -> Result<Sessions> {
+        let key_fields = self.partition.iter().map(|key| input.field(*key).clone()).collect();
+        Sessions::try_new(self.gap, self.lateness(), key_fields)
+    }
+
+    /// The slots of the keys of rows, as [`Sessions::intern`] has them.
+    pub(crate) fn keys_of(&self, rows: &RecordBatch, sessions: &mut Sessions) -> Result<Vec<u32>> {
+        let keys: Vec<ArrayRef> = self.partition.iter().map(|key| Arc::clone(rows.column(*key))).collect();
+        sessions.intern(&keys, rows.num_rows())
+    }
+
+    /// Shows the allowed lateness in EXPLAIN, if there is one.
+    pub(super) fn fmt_lateness(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lateness() {
+            0 => Ok(()),
+            lateness => write!(f, ", allowed_lateness=[{lateness} ms]"),
+        }
+    }
+
     /// The operator of the node.
     pub fn operator(&self) -> Result<impl Operator + 'static> {
-        let key_fields = self.partition.iter().map(|key| self.input.field(*key).clone()).collect();
         Ok(SessionTvf {
             waiting: WaitingRows {
                 node: self.clone(),
-                sessions: Sessions::try_new(self.gap, key_fields)?,
+                sessions: self.sessions(&self.input)?,
                 buffer: RowBuffer::new(Arc::clone(&self.input)),
                 rows: vec![],
             },
@@ -101,7 +135,8 @@ impl StreamNode for SessionTvfNode {
         self.windows.fmt_arguments(f)?;
         let partition: Vec<_> =
             self.partition.iter().map(|key| self.input.field(*key).name().as_str()).collect();
-        write!(f, ", partition=[{}]", partition.join(", "))
+        write!(f, ", partition=[{}]", partition.join(", "))?;
+        self.fmt_lateness(f)
     }
 
     fn schema(&self) -> SchemaRef {
@@ -109,7 +144,11 @@ impl StreamNode for SessionTvfNode {
     }
 
     fn traits(&self, inputs: &[&StreamTraits]) -> Result<StreamTraits> {
-        self.windows.traits(inputs)
+        let traits = self.windows.traits(inputs)?;
+        Ok(match self.lateness() {
+            0 => traits,
+            _ => StreamTraits { mode: traits.mode.with(RowKind::Delete), monotonicity: vec![], ..traits },
+        })
     }
 
     fn required_distribution(&self, _input: usize) -> Distribution {
@@ -142,16 +181,35 @@ struct WaitingRows {
     rows: Vec<Vec<RowRef>>,
 }
 
+/// Rows that leave.
+#[derive(Default)]
+struct Leaving {
+    rows: Vec<RowRef>,
+    windows: Vec<TimeWindow>,
+    /// Whether they are taken back.
+    undone: Vec<bool>,
+}
+
+impl Leaving {
+    fn push(&mut self, rows: impl IntoIterator<Item = RowRef>, window: TimeWindow, undone: bool) {
+        self.rows.extend(rows);
+        self.windows.resize(self.rows.len(), window);
+        self.undone.resize(self.rows.len(), undone);
+    }
+}
+
 impl WaitingRows {
-    /// Puts rows into their sessions; returns how many were late.
-    fn add(&mut self, changes: &ChangelogBatch, is_over: impl Fn(i64) -> bool) -> Result<usize> {
+    /// Puts rows into their sessions. Returns how many were late, and what leaves at once.
+    fn add(
+        &mut self,
+        changes: &ChangelogBatch,
+        has_passed: impl Fn(i64) -> bool,
+    ) -> Result<(usize, Leaving)> {
         let times = self.node.windows.times(changes.batch())?;
-        let keys: Vec<ArrayRef> =
-            self.node.partition.iter().map(|key| Arc::clone(changes.batch().column(*key))).collect();
-        let keys = self.sessions.intern(&keys, changes.num_rows())?;
-        let (mut late, mut late_keys) = (vec![], vec![]);
+        let keys = self.node.keys_of(changes.batch(), &mut self.sessions)?;
+        let (mut late, mut late_keys, mut leaving) = (vec![], vec![], Leaving::default());
         for ((row, key), time) in self.buffer.push(changes.clone())?.zip(keys).zip(times.iter()) {
-            let Some(placed) = self.sessions.place(key, *time, &is_over) else {
+            let Some(placed) = self.sessions.place(key, *time, &has_passed) else {
                 late.push(row);
                 late_keys.push(key);
                 continue;
@@ -159,36 +217,73 @@ impl WaitingRows {
             if self.rows.len() < self.sessions.slots() {
                 self.rows.resize_with(self.sessions.slots(), Vec::new);
             }
-            if let Some(absorbed) = placed.absorbed {
-                let joined = mem::take(&mut self.rows[absorbed as usize]);
-                self.rows[placed.slot as usize].extend(joined);
+            let slot = placed.slot as usize;
+            let window = self.sessions.window(placed.slot);
+            let was_out = placed.before.filter(|_| self.sessions.has_fired(placed.slot));
+            let is_longer = was_out.is_some_and(|before| before != window);
+            if let Some(before) = was_out.filter(|_| is_longer) {
+                leaving.push(self.rows[slot].iter().rev().copied(), before, true);
             }
-            self.rows[placed.slot as usize].push(row);
+            if let Some(absorbed) = placed.absorbed {
+                let joined = mem::take(&mut self.rows[absorbed.slot as usize]);
+                if absorbed.has_fired {
+                    leaving.push(joined.iter().rev().copied(), absorbed.window, true);
+                }
+                self.rows[slot].extend(joined);
+            }
+            self.rows[slot].push(row);
+            if was_out.is_some() && !is_longer {
+                leaving.push([row], window, false);
+            } else if has_passed(window.end) {
+                self.rows[slot].sort_unstable();
+                leaving.push(self.rows[slot].iter().copied(), window, false);
+                self.sessions.set_fired(placed.slot);
+            } else if was_out.is_some() {
+                self.sessions.await_end(placed.slot);
+            }
         }
         self.buffer.release(&late);
         self.sessions.forget_unused(late_keys);
-        Ok(late.len())
+        Ok((late.len(), leaving))
     }
 
-    /// Takes the rows of the sessions that are over.
-    fn take_over(&mut self, is_over: impl Fn(i64) -> bool) -> Result<Option<ChangelogBatch>> {
-        let slots = self.sessions.over(is_over);
-        if slots.is_empty() {
+    /// The rows of the sessions that are over. Those of sessions that take no rows any more are forgotten.
+    fn take_over(&mut self, has_passed: impl Fn(i64) -> bool) -> Result<Option<ChangelogBatch>> {
+        let over = self.sessions.over(&has_passed);
+        let mut leaving = Leaving::default();
+        for slot in &over {
+            let of_session = &mut self.rows[*slot as usize];
+            of_session.sort_unstable();
+            leaving.push(of_session.iter().copied(), self.sessions.window(*slot), false);
+        }
+        let changes = self.changes(leaving)?;
+        let gone = if self.node.lateness() == 0 { over } else { self.sessions.gone(has_passed) };
+        for slot in &gone {
+            let rows = mem::take(&mut self.rows[*slot as usize]);
+            self.buffer.release(&rows);
+        }
+        self.sessions.close(&gone);
+        Ok(changes)
+    }
+
+    /// Rows that leave, as changes of the output.
+    fn changes(&self, leaving: Leaving) -> Result<Option<ChangelogBatch>> {
+        if leaving.rows.is_empty() {
             return Ok(None);
         }
-        let (mut rows, mut starts, mut ends) = (vec![], vec![], vec![]);
-        for slot in &slots {
-            let mut of_session = mem::take(&mut self.rows[*slot as usize]);
-            of_session.sort_unstable();
-            let window = self.sessions.window(*slot);
-            rows.extend(of_session);
-            starts.resize(rows.len(), window.start);
-            ends.resize(rows.len(), window.end);
+        let mut changes = self.buffer.gather(&leaving.rows)?;
+        if leaving.undone.contains(&true) {
+            let kind = |(row, undone): (usize, &bool)| match (changes.kind(row), undone) {
+                (kind, false) => kind,
+                (RowKind::Insert | RowKind::UpdateAfter, true) => RowKind::Delete,
+                (RowKind::UpdateBefore | RowKind::Delete, true) => RowKind::Insert,
+            };
+            let kinds: RowKinds = leaving.undone.iter().enumerate().map(kind).collect();
+            changes = ChangelogBatch::try_new(changes.into_parts().0, kinds)?;
         }
-        let changes = self.buffer.gather(&rows)?;
-        self.buffer.release(&rows);
-        self.sessions.close(&slots);
         let node = &self.node.windows;
+        let starts = leaving.windows.iter().map(|window| window.start).collect();
+        let ends = leaving.windows.iter().map(|window| window.end).collect();
         with_windows(&changes, starts, ends, node.zone(), &node.schema()).map(Some)
     }
 }
@@ -209,11 +304,15 @@ impl Operator for SessionTvf {
         _port: usize,
         changes: &ChangelogBatch,
         cx: &mut Context<'_>,
-        _out: &mut Output,
+        out: &mut Output,
     ) -> Result<()> {
         let (zone, proctime) = (self.waiting.node.windows.zone(), self.waiting.node.proctime);
-        let late = self.waiting.add(changes, |end| !proctime && zone.has_passed(end, cx.watermark.0))?;
+        let has_passed = |end| !proctime && zone.has_passed(end, cx.watermark.0);
+        let (late, leaving) = self.waiting.add(changes, has_passed)?;
         cx.metrics.late_rows.add(late);
+        if let Some(changes) = self.waiting.changes(leaving)? {
+            out.data(changes);
+        }
         Ok(())
     }
 
@@ -246,12 +345,17 @@ impl StateTable for WaitingRows {
 
     fn memory_size(&self) -> usize {
         let rows: usize = self.rows.iter().map(|rows| rows.capacity() * size_of::<RowRef>()).sum();
-        self.sessions.memory_size() + self.buffer.memory_size() + rows
+        self.sessions.bytes() + self.buffer.memory_size() + rows
     }
 
     fn snapshot(&self) -> Result<TableSnapshot> {
-        let mut rows: Vec<RowRef> = self.rows.iter().flatten().copied().collect();
+        let of_session = |(slot, rows): (usize, &Vec<RowRef>)| {
+            let has_fired = !rows.is_empty() && self.sessions.has_fired(slot as u32);
+            rows.iter().map(|row| (*row, has_fired)).collect::<Vec<_>>()
+        };
+        let mut rows: Vec<(RowRef, bool)> = self.rows.iter().enumerate().flat_map(of_session).collect();
         rows.sort_unstable();
+        let (rows, fired): (Vec<RowRef>, Vec<bool>) = rows.into_iter().unzip();
         let changes = self.buffer.gather(&rows)?;
         let keys: Vec<ArrayRef> =
             self.node.partition.iter().map(|key| Arc::clone(changes.batch().column(*key))).collect();
@@ -260,24 +364,42 @@ impl StateTable for WaitingRows {
         let mut fields = vec![
             Field::new("key_group", DataType::UInt16, false),
             Field::new("$kind", DataType::UInt8, false),
+            Field::new("$fired", DataType::Boolean, false),
         ];
         fields.extend(self.node.input.fields().iter().map(|field| field.as_ref().clone()));
-        let mut columns: Vec<ArrayRef> =
-            vec![Arc::new(UInt16Array::from(groups)), Arc::new(UInt8Array::from_iter_values(kinds))];
+        let mut columns: Vec<ArrayRef> = vec![
+            Arc::new(UInt16Array::from(groups)),
+            Arc::new(UInt8Array::from_iter_values(kinds)),
+            Arc::new(BooleanArray::from(fired)),
+        ];
         columns.extend(changes.batch().columns().iter().cloned());
         let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
         Ok(TableSnapshot { name: self.name().to_string(), keyed: true, rows })
     }
 
-    /// The rows alone make their sessions again: all of an open session are there.
+    /// The rows alone make their sessions again: all of a session are there.
     fn restore(&mut self, rows: &RecordBatch) -> Result<()> {
-        let Some((kinds, columns)) = rows.columns().split_first() else {
+        let [kinds, fired, columns @ ..] = rows.columns() else {
             return internal_err!("the snapshot of sessions is empty");
         };
         let kinds = kinds.as_primitive::<UInt8Type>().values().iter();
-        let kinds = kinds.map(|kind| RowKind::from_u8(*kind).unwrap_or(RowKind::Insert)).collect();
+        let kinds: RowKinds = kinds.map(|kind| RowKind::from_u8(*kind).unwrap_or(RowKind::Insert)).collect();
         let batch = RecordBatch::try_new(Arc::clone(&self.node.input), columns.to_vec())?;
-        self.add(&ChangelogBatch::try_new(batch, kinds)?, |_| false)?;
+        let changes = ChangelogBatch::try_new(batch, kinds)?;
+        let fired = fired.as_boolean();
+        // first those that have left, so that theirs are told from the sessions that are still open
+        for has_fired in [true, false] {
+            let mask: BooleanArray = fired.iter().map(|fired| Some(fired == Some(has_fired))).collect();
+            if mask.true_count() == 0 {
+                continue;
+            }
+            let known = self.sessions.live();
+            self.add(&changes.filter(&mask)?, |_| false)?;
+            if has_fired {
+                let new = self.sessions.live().into_iter().filter(|slot| known.binary_search(slot).is_err());
+                new.for_each(|slot| self.sessions.set_fired(slot));
+            }
+        }
         Ok(())
     }
 }

@@ -1,37 +1,42 @@
-//! GROUP BY window_start, window_end of windows that overlap: each row is folded once.
+//! GROUP BY window_start, window_end on slices: each row is folded once, however many windows it is in.
 
 mod operator;
 
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
+use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use self::operator::SliceAggregate;
-use super::aggregate::{AggregateCall, Aggregates, KeyedAggregates};
+use super::aggregate::AggregateCall;
+use super::local_window_aggregate::{LocalWindowAggregateNode, Partials};
 use super::window_aggregate::GroupColumn;
+use super::window_aggregate::group::{WindowGroup, calls_of, names_of};
+use super::window_aggregate::open::{OpenWindows, aggregates_of, key_fields};
 use super::window_tvf::WindowTvfNode;
 use crate::changelog::ChangelogMode;
 use crate::runtime::{
-    Distribution, ElementStream, Operator, StreamNode, StreamTask, StreamTraits, TimeAttribute,
-    TimeAttributeKind, WindowProperties,
+    Distribution, ElementStream, Operator, StreamNode, StreamTask, StreamTraits, WindowProperties,
 };
 
 /// Flink's window aggregation on slices: the windows of HOP and CUMULATE are made of slices as long as
-/// the slide or the step. A row is folded into its slice; when a window fires, the states of its slices
-/// are merged.
+/// the slide or the step; a window of TUMBLE is a slice. A row is folded into its slice; when a window
+/// fires, the states of its slices are merged.
 ///
 /// A row counts in those of its windows that have not fired; it is late, dropped and counted, if all
 /// have.
 #[derive(Debug, Clone)]
 pub struct SliceAggregateNode {
     windows: WindowTvfNode,
-    group: Vec<GroupColumn>,
+    group: WindowGroup,
     calls: Vec<AggregateCall>,
     input: SchemaRef,
+    /// The rows that are aggregated: the input, or what its partial aggregates are of.
+    rows: SchemaRef,
     schema: SchemaRef,
     retracting: bool,
+    partials: Option<Partials>,
 }
 
 impl SliceAggregateNode {
@@ -45,52 +50,48 @@ impl SliceAggregateNode {
         schema: SchemaRef,
         mode: ChangelogMode,
     ) -> Self {
-        SliceAggregateNode { windows, group, calls, input, schema, retracting: !mode.is_insert_only() }
+        SliceAggregateNode {
+            windows,
+            group: WindowGroup::new(group),
+            calls,
+            rows: Arc::clone(&input),
+            input,
+            schema,
+            retracting: !mode.is_insert_only(),
+            partials: None,
+        }
     }
 
-    /// The input columns that are keys.
-    fn keys(&self) -> Vec<usize> {
-        let key = |column: &GroupColumn| match column {
-            GroupColumn::Key(key) => Some(*key),
-            _ => None,
-        };
-        self.group.iter().filter_map(key).collect()
-    }
-
-    fn places(&self, wanted: GroupColumn) -> Vec<usize> {
-        let is_wanted = |(_, column): &(usize, &GroupColumn)| **column == wanted;
-        self.group.iter().enumerate().filter(is_wanted).map(|(place, _)| place).collect()
-    }
-
-    /// The type in which the ends of slices are kept.
-    fn end_type() -> DataType {
-        DataType::Timestamp(TimeUnit::Millisecond, None)
+    /// The node as the second of two phases: its input are the partial aggregates that `local` makes of
+    /// its rows.
+    pub fn with_partials(self, local: &LocalWindowAggregateNode) -> Self {
+        let partials = local.partials();
+        SliceAggregateNode {
+            group: self.group.with_keys(&partials.keys()),
+            input: local.schema(),
+            partials: Some(partials),
+            ..self
+        }
     }
 
     /// The operator of the node.
     pub fn operator(&self) -> Result<impl Operator + 'static> {
-        let types: Vec<DataType> =
-            self.input.fields().iter().map(|field| field.data_type().clone()).collect();
-        let aggregates = Aggregates::try_new(&self.calls, &types, self.retracting)?;
-        let keys = self.keys();
-        let mut key_fields: Vec<_> = keys.iter().map(|key| self.input.field(*key).clone()).collect();
-        key_fields.push(Field::new("$slice_end", SliceAggregateNode::end_type(), false));
-        let groups = KeyedAggregates::try_new(key_fields, keys.len(), aggregates, true, false)?;
-        Ok(SliceAggregate::new(self.clone(), keys, groups))
+        let aggregates = aggregates_of(&self.calls, &self.rows, self.retracting)?;
+        let keys = self.group.keys();
+        let fields = key_fields(&keys, &self.input);
+        let slices = OpenWindows::try_new("slices", keys, fields, aggregates, self.partials)?;
+        Ok(SliceAggregate::new(self.clone(), slices))
     }
 }
 
 impl StreamNode for SliceAggregateNode {
     fn name(&self) -> &'static str {
-        "WindowAggregate"
+        if self.partials.is_some() { "GlobalWindowAggregate" } else { "WindowAggregate" }
     }
 
     fn fmt_arguments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let keys = self.keys();
-        let keys: Vec<_> = keys.iter().map(|key| self.input.field(*key).name().as_str()).collect();
-        let calls: Vec<_> = self.calls.iter().map(AggregateCall::to_string).collect();
-        let window = self.windows.assigner();
-        let (keys, calls, time) = (keys.join(", "), calls.join(", "), self.windows.time_name());
+        let (keys, calls) = (names_of(&self.group.keys(), &self.input), calls_of(&self.calls));
+        let (window, time) = (self.windows.assigner(), self.windows.time_name());
         write!(f, "key=[{keys}], window=[{window}], time_col=[{time}], slices=[true], aggr=[{calls}]")
     }
 
@@ -98,31 +99,20 @@ impl StreamNode for SliceAggregateNode {
         Arc::clone(&self.schema)
     }
 
-    fn traits(&self, inputs: &[&StreamTraits]) -> Result<StreamTraits> {
-        let time = self.places(GroupColumn::WindowTime);
-        let rowtime = |column: &usize| TimeAttribute { column: *column, kind: TimeAttributeKind::Rowtime };
-        let kind = inputs[0].time_attribute(self.windows.time_column());
-        Ok(StreamTraits {
-            mode: ChangelogMode::INSERT_ONLY,
-            upsert_keys: vec![(0..self.group.len()).collect()],
-            time_attributes: time.iter().map(rowtime).collect(),
-            window: Some(WindowProperties {
-                start: self.places(GroupColumn::WindowStart),
-                end: self.places(GroupColumn::WindowEnd),
-                time: time.clone(),
-                assigner: self.windows.assigner(),
-                rowtime: kind == Some(TimeAttributeKind::Rowtime),
-                local_time: self.windows.is_local(),
-            }),
-            monotonicity: vec![],
-        })
+    fn traits(&self, _inputs: &[&StreamTraits]) -> Result<StreamTraits> {
+        let window = WindowProperties {
+            start: vec![],
+            end: vec![],
+            time: vec![],
+            assigner: self.windows.assigner(),
+            rowtime: true,
+            local_time: self.windows.is_local(),
+        };
+        Ok(self.group.traits(&window, ChangelogMode::INSERT_ONLY))
     }
 
     fn required_distribution(&self, _input: usize) -> Distribution {
-        match self.keys() {
-            keys if keys.is_empty() => Distribution::Single,
-            keys => Distribution::Hash(keys),
-        }
+        self.group.distribution()
     }
 
     fn needs_update_before(&self, _input: usize, _output_needed: bool) -> bool {

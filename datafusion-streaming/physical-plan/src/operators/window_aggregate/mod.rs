@@ -1,55 +1,54 @@
 //! GROUP BY window_start, window_end: one row for each window and key, when the watermark passes.
 
-mod late;
+pub(crate) mod group;
+pub(crate) mod open;
 mod operator;
+mod results;
+mod strategy;
+mod updating;
 
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
+use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
+pub use self::group::GroupColumn;
+pub use self::strategy::EmitStrategy;
+
+use self::group::{WindowGroup, calls_of, names_of};
+use self::open::{OpenWindows, aggregates_of, key_fields};
 use self::operator::WindowAggregate;
-use super::aggregate::{AggregateCall, Aggregates, KeyedAggregates};
+use self::updating::UpdatingWindows;
+use super::aggregate::AggregateCall;
+use super::local_window_aggregate::{LocalWindowAggregateNode, Partials, SliceSource};
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::runtime::{
-    Distribution, ElementStream, Operator, StreamNode, StreamTask, StreamTraits, TimeAttribute,
-    TimeAttributeKind, WindowProperties,
+    Distribution, ElementStream, Operator, StreamNode, StreamTask, StreamTraits, WindowProperties,
 };
-use crate::time::{LocalZone, WindowAssigner};
-
-/// A column of the output that is a group key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GroupColumn {
-    /// A column of the input other than those of the window.
-    Key(usize),
-    /// `window_start`.
-    WindowStart,
-    /// `window_end`.
-    WindowEnd,
-    /// `window_time`.
-    WindowTime,
-}
+use crate::time::{LocalZone, Watermark};
 
 /// Flink's WindowAggregate over rows that carry their window: emits the aggregates of a window once,
 /// when the watermark passes its end. Rows of windows that have fired are late: dropped and counted.
 ///
 /// Over processing time a window fires when the clock passes its end, and no row is late.
 ///
-/// With an allowed lateness the state of a window is kept for so long after its end, and a late row
-/// within it updates what has been emitted; a window that gets its first row then is emitted at once.
+/// With an [`EmitStrategy`] a window emits before its end, too, or takes late rows for a time, which
+/// update what it has emitted; a window that gets its first row then is emitted at once.
 #[derive(Debug, Clone)]
 pub struct WindowAggregateNode {
-    group: Vec<GroupColumn>,
+    group: WindowGroup,
     window_end: usize,
-    assigner: WindowAssigner,
+    window: WindowProperties,
     zone: LocalZone,
     calls: Vec<AggregateCall>,
     input: SchemaRef,
+    /// The rows that are aggregated: the input, or what its partial aggregates are of.
+    rows: SchemaRef,
     schema: SchemaRef,
     retracting: bool,
-    lateness: i64,
-    proctime: bool,
+    emit: EmitStrategy,
+    partials: Option<Partials>,
 }
 
 impl WindowAggregateNode {
@@ -73,70 +72,95 @@ impl WindowAggregateNode {
         let zone = if window.local_time { zone } else { LocalZone::UTC };
         let retracting = !mode.is_insert_only();
         WindowAggregateNode {
-            group,
+            group: WindowGroup::new(group),
             window_end,
-            assigner: window.assigner,
+            window: window.clone(),
             zone,
             calls,
+            rows: Arc::clone(&input),
             input,
             schema,
             retracting,
-            lateness: 0,
-            proctime: !window.rowtime,
+            emit: EmitStrategy::AT_END,
+            partials: None,
         }
     }
 
-    /// The node with an allowed lateness in milliseconds.
-    pub fn with_allowed_lateness(self, lateness: i64) -> Self {
-        WindowAggregateNode { lateness, ..self }
+    /// The node with another strategy than to emit at the ends of windows.
+    pub fn with_emit(self, emit: EmitStrategy) -> Self {
+        WindowAggregateNode { emit, ..self }
     }
 
-    /// The type in which the ends of windows are kept.
-    fn window_end_type() -> DataType {
-        DataType::Timestamp(TimeUnit::Millisecond, None)
+    /// The node as the second of two phases: its input are the partial aggregates that `local` makes of
+    /// its rows. Only for windows that emit at their ends.
+    pub fn with_partials(self, local: &LocalWindowAggregateNode) -> Self {
+        let partials = local.partials();
+        WindowAggregateNode {
+            group: self.group.with_keys(&partials.keys()),
+            window_end: partials.end(),
+            input: local.schema(),
+            partials: Some(partials),
+            ..self
+        }
     }
 
-    /// The input columns that are keys, the window's aside.
-    fn keys(&self) -> Vec<usize> {
-        let key = |column: &GroupColumn| match column {
-            GroupColumn::Key(key) => Some(*key),
-            _ => None,
-        };
-        self.group.iter().filter_map(key).collect()
+    /// Whether windows emit once.
+    pub fn fires_once(&self) -> bool {
+        !self.emit.updates()
     }
 
-    /// The places of a window column in the output.
-    fn places(&self, wanted: GroupColumn) -> Vec<usize> {
-        let is_wanted = |(_, column): &(usize, &GroupColumn)| **column == wanted;
-        self.group.iter().enumerate().filter(is_wanted).map(|(place, _)| place).collect()
+    /// The calls.
+    pub fn calls(&self) -> &[AggregateCall] {
+        &self.calls
+    }
+
+    /// The columns of the input that are keys, the window's aside.
+    pub fn keys(&self) -> Vec<usize> {
+        self.group.keys()
+    }
+
+    /// The first of two phases, for [`WindowAggregateNode::with_partials`].
+    pub fn local_phase(&self) -> Result<LocalWindowAggregateNode> {
+        let (end, window, zone) = (self.window_end, self.window.assigner.to_string(), self.zone);
+        let slices = SliceSource::Window { end, window, zone };
+        let (keys, calls, input) = (self.keys(), self.calls.clone(), Arc::clone(&self.input));
+        LocalWindowAggregateNode::try_new(keys, slices, calls, input, self.retracting)
+    }
+
+    /// Whether a window that ends at `end` has fired when the watermark stands at `watermark`.
+    fn has_fired(&self, end: i64, watermark: Watermark) -> bool {
+        self.zone.has_passed(end, watermark.0)
+    }
+
+    /// Whether it takes no rows any more by then.
+    fn is_gone(&self, end: i64, watermark: Watermark) -> bool {
+        self.zone.has_passed(end.saturating_add(self.emit.lateness), watermark.0)
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
-        let types: Vec<DataType> =
-            self.input.fields().iter().map(|field| field.data_type().clone()).collect();
-        let aggregates = Aggregates::try_new(&self.calls, &types, self.retracting)?;
-        let keys = self.keys();
-        let mut key_fields: Vec<_> = keys.iter().map(|key| self.input.field(*key).clone()).collect();
-        key_fields.push(Field::new("$window_end", WindowAggregateNode::window_end_type(), false));
-        let groups = KeyedAggregates::try_new(key_fields, keys.len(), aggregates, true, false)?;
-        Ok(WindowAggregate::new(self.clone(), keys, groups))
+    pub fn operator(&self) -> Result<Box<dyn Operator>> {
+        let aggregates = aggregates_of(&self.calls, &self.rows, self.retracting)?;
+        let keys = self.group.keys();
+        let fields = key_fields(&keys, &self.input);
+        let windows = OpenWindows::try_new("windows", keys, fields, aggregates, self.partials)?;
+        Ok(match self.emit.updates() {
+            true => Box::new(UpdatingWindows::new(self.clone(), windows)),
+            false => Box::new(WindowAggregate::new(self.clone(), windows)),
+        })
     }
 }
 
 impl StreamNode for WindowAggregateNode {
     fn name(&self) -> &'static str {
-        "WindowAggregate"
+        if self.partials.is_some() { "GlobalWindowAggregate" } else { "WindowAggregate" }
     }
 
     fn fmt_arguments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let keys = self.keys();
-        let keys: Vec<_> = keys.iter().map(|key| self.input.field(*key).name().as_str()).collect();
-        let calls: Vec<_> = self.calls.iter().map(AggregateCall::to_string).collect();
-        write!(f, "key=[{}], window=[{}], aggr=[{}]", keys.join(", "), self.assigner, calls.join(", "))?;
-        match self.lateness {
-            0 => Ok(()),
-            lateness => write!(f, ", allowed_lateness=[{lateness} ms]"),
+        let (keys, calls) = (names_of(&self.group.keys(), &self.input), calls_of(&self.calls));
+        write!(f, "key=[{keys}], window=[{}], aggr=[{calls}]", self.window.assigner)?;
+        match self.emit.updates() {
+            true => write!(f, ", emit=[{}]", self.emit),
+            false => Ok(()),
         }
     }
 
@@ -144,35 +168,17 @@ impl StreamNode for WindowAggregateNode {
         Arc::clone(&self.schema)
     }
 
-    fn traits(&self, inputs: &[&StreamTraits]) -> Result<StreamTraits> {
-        let time = self.places(GroupColumn::WindowTime);
-        let kind = if self.proctime { TimeAttributeKind::Proctime } else { TimeAttributeKind::Rowtime };
-        let attribute = |column: &usize| TimeAttribute { column: *column, kind };
-        let window = inputs[0].window.as_ref().map(|window| WindowProperties {
-            start: self.places(GroupColumn::WindowStart),
-            end: self.places(GroupColumn::WindowEnd),
-            time: time.clone(),
-            ..window.clone()
-        });
-        let mode = match (self.lateness, self.retracting) {
-            (0, _) => ChangelogMode::INSERT_ONLY,
-            (_, true) => ChangelogMode::ALL,
-            (_, false) => ChangelogMode::ALL.without(RowKind::Delete),
+    fn traits(&self, _inputs: &[&StreamTraits]) -> Result<StreamTraits> {
+        let mode = match (self.emit.updates(), self.retracting) {
+            (false, _) => ChangelogMode::INSERT_ONLY,
+            (true, true) => ChangelogMode::ALL,
+            (true, false) => ChangelogMode::ALL.without(RowKind::Delete),
         };
-        Ok(StreamTraits {
-            mode,
-            upsert_keys: vec![(0..self.group.len()).collect()],
-            time_attributes: time.iter().map(attribute).collect(),
-            window,
-            monotonicity: vec![],
-        })
+        Ok(self.group.traits(&self.window, mode))
     }
 
     fn required_distribution(&self, _input: usize) -> Distribution {
-        match self.keys() {
-            keys if keys.is_empty() => Distribution::Single,
-            keys => Distribution::Hash(keys),
-        }
+        self.group.distribution()
     }
 
     fn needs_update_before(&self, _input: usize, _output_needed: bool) -> bool {

@@ -11,8 +11,7 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use self::operator::WindowJoin;
 pub use super::window_rows::WindowColumns;
-use super::window_rows::WindowRows;
-use crate::changelog::ChangelogMode;
+use super::window_rows::{WindowRows, window_rows_mode};
 use crate::runtime::{
     Distribution, ElementStream, Operator, StreamNode, StreamTask, StreamTraits, TimeAttribute,
     WindowProperties,
@@ -55,14 +54,18 @@ pub struct WindowJoinNode {
     pub output: Vec<(JoinSide, usize)>,
     /// The schema of the output.
     pub schema: SchemaRef,
+    /// How long after its end a window takes rows, in milliseconds: what late rows change of its join is
+    /// taken back and emitted anew.
+    pub lateness: i64,
 }
 
 impl WindowJoinNode {
     /// The operator of the node. A window is joined when the watermarks of both inputs have passed
-    /// its end, and emitted once; late rows are dropped and counted.
+    /// its end, and emitted once unless there is an allowed lateness; late rows are dropped and counted.
     pub fn operator(&self) -> impl Operator + 'static {
         let rows = |name, input: &WindowJoinInput| {
-            WindowRows::new(name, input.window, input.keys.clone(), Arc::clone(&input.schema))
+            let (keys, schema) = (input.keys.clone(), Arc::clone(&input.schema));
+            WindowRows::new(name, input.window, keys, schema, self.lateness)
         };
         let [left, right] = &self.inputs;
         WindowJoin { rows: [rows("left", left), rows("right", right)], node: self.clone() }
@@ -86,9 +89,12 @@ impl StreamNode for WindowJoinNode {
         let keys = left.keys.iter().zip(&right.keys);
         let keys: Vec<_> = keys.map(|(l, r)| format!("{} = {}", name(left, *l), name(right, *r))).collect();
         write!(f, "type=[{}], on=[{}]", self.join_type, keys.join(", "))?;
-        match &self.filter {
-            Some(filter) => write!(f, ", where=[{}]", filter.condition),
-            None => Ok(()),
+        if let Some(filter) = &self.filter {
+            write!(f, ", where=[{}]", filter.condition)?;
+        }
+        match self.lateness {
+            0 => Ok(()),
+            lateness => write!(f, ", allowed_lateness=[{lateness} ms]"),
         }
     }
 
@@ -133,7 +139,7 @@ impl StreamNode for WindowJoinNode {
             }
         }
         Ok(StreamTraits {
-            mode: ChangelogMode::INSERT_ONLY,
+            mode: window_rows_mode(self.lateness),
             upsert_keys: vec![],
             time_attributes: times,
             window,

@@ -10,7 +10,7 @@ use datafusion_common::{JoinSide, JoinType, Result};
 
 use super::{WindowJoinFilter, WindowJoinNode};
 use crate::changelog::ChangelogBatch;
-use crate::operators::window_rows::WindowRows;
+use crate::operators::window_rows::{WindowRows, replaced};
 use crate::runtime::{Context, Operator, Output};
 use crate::state::{KeyInterner, StateTable};
 use crate::time::{TimeWindow, Watermark};
@@ -31,13 +31,12 @@ struct Pairs {
 const NONE: u32 = u32::MAX;
 
 impl WindowJoin {
-    /// The next window that has fired on either side.
-    fn due(&self, watermark: Watermark) -> Option<TimeWindow> {
-        let due = self.rows.iter().filter_map(|rows| rows.due(watermark));
-        due.min_by_key(|window| (window.end, window.start))
+    /// What a window comes to.
+    fn joined(&self, window: TimeWindow) -> Result<RecordBatch> {
+        self.join(&self.rows[0].get(window)?, &self.rows[1].get(window)?)
     }
 
-    fn fire(&self, left: &RecordBatch, right: &RecordBatch) -> Result<ChangelogBatch> {
+    fn join(&self, left: &RecordBatch, right: &RecordBatch) -> Result<RecordBatch> {
         let pairs = self.filtered(self.equal(left, right)?, left, right)?;
         let matched = |places: &[u32], rows: &RecordBatch| {
             let mut found = vec![false; rows.num_rows()];
@@ -142,7 +141,7 @@ impl WindowJoin {
         right: &RecordBatch,
         lefts: Vec<Option<u32>>,
         rights: Vec<Option<u32>>,
-    ) -> Result<ChangelogBatch> {
+    ) -> Result<RecordBatch> {
         let rows = lefts.len().max(rights.len());
         let (lefts, rights) = (UInt32Array::from(lefts), UInt32Array::from(rights));
         let column = |(side, column): &(JoinSide, usize)| {
@@ -155,8 +154,7 @@ impl WindowJoin {
         };
         let columns = self.node.output.iter().map(column).collect::<Result<Vec<_>, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), columns, &options)?;
-        Ok(ChangelogBatch::insert_only(batch))
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), columns, &options)?)
     }
 }
 
@@ -166,18 +164,27 @@ impl Operator for WindowJoin {
         port: usize,
         changes: &ChangelogBatch,
         cx: &mut Context<'_>,
-        _out: &mut Output,
+        out: &mut Output,
     ) -> Result<()> {
-        self.rows[port].add(changes, cx)?;
+        for (window, rows) in self.rows[port].add(changes, cx)?.late {
+            let before = self.joined(window)?;
+            self.rows[port].keep(rows)?;
+            if let Some(changes) = replaced(&before, &self.joined(window)?)? {
+                out.data(changes);
+            }
+        }
         Ok(())
     }
 
-    fn on_watermark(&mut self, watermark: Watermark, _cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        while let Some(window) = self.due(watermark) {
-            let left = self.rows[0].take(window)?;
-            let right = self.rows[1].take(window)?;
-            out.data(self.fire(&left, &right)?);
+    fn on_watermark(&mut self, watermark: Watermark, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
+        let mut due: Vec<TimeWindow> =
+            self.rows.iter().flat_map(|rows| rows.due(cx.watermark, watermark)).collect();
+        due.sort_unstable_by_key(|window| (window.end, window.start));
+        due.dedup();
+        for window in due {
+            out.data(ChangelogBatch::insert_only(self.joined(window)?));
         }
+        self.rows.iter_mut().for_each(|rows| rows.forget_gone(watermark));
         out.watermark(watermark);
         Ok(())
     }

@@ -11,13 +11,15 @@ use datafusion_common::{Result, plan_err};
 
 use self::operator::WindowRank;
 pub use super::window_rows::WindowColumns;
-use super::window_rows::WindowRows;
-use crate::changelog::ChangelogMode;
+use super::window_rows::{WindowRows, window_rows_mode};
 use crate::runtime::{Distribution, ElementStream, Operator, StreamNode, StreamTask, StreamTraits};
 
 /// `ROW_NUMBER() OVER (PARTITION BY window_start, window_end, key ORDER BY …)` between two ranks. A
 /// window's rows are ranked and emitted when the watermark passes its end, so that the output only
 /// grows. Late rows are dropped and counted.
+///
+/// With an allowed lateness a window takes rows for so long after its end, and what they change of its
+/// ranking is taken back and emitted anew.
 ///
 /// Rows that are equal in the order are ranked as they came. With `keep_last`, which is Flink's
 /// deduplication of the last row, the row that came last is the first of its equals.
@@ -30,6 +32,7 @@ pub struct WindowRankNode {
     keep_last: bool,
     input: SchemaRef,
     schema: SchemaRef,
+    lateness: i64,
 }
 
 impl WindowRankNode {
@@ -45,12 +48,18 @@ impl WindowRankNode {
         input: SchemaRef,
         schema: SchemaRef,
     ) -> Self {
-        WindowRankNode { window, partition, order, ranks, keep_last, input, schema }
+        WindowRankNode { window, partition, order, ranks, keep_last, input, schema, lateness: 0 }
+    }
+
+    /// The node with an allowed lateness in milliseconds.
+    pub fn with_allowed_lateness(self, lateness: i64) -> Self {
+        WindowRankNode { lateness, ..self }
     }
 
     /// The operator of the node.
     pub fn operator(&self) -> Result<impl Operator + 'static> {
-        let rows = WindowRows::new("rows", self.window, self.partition.clone(), Arc::clone(&self.input));
+        let (keys, input) = (self.partition.clone(), Arc::clone(&self.input));
+        let rows = WindowRows::new("rows", self.window, keys, input, self.lateness);
         WindowRank::try_new(self.clone(), rows)
     }
 
@@ -78,7 +87,11 @@ impl StreamNode for WindowRankNode {
             "rank=[ROW_NUMBER {first}..{last}], partition=[{}], order=[{}]",
             self.names(&self.partition),
             order.collect::<Vec<_>>().join(", ")
-        )
+        )?;
+        match self.lateness {
+            0 => Ok(()),
+            lateness => write!(f, ", allowed_lateness=[{lateness} ms]"),
+        }
     }
 
     fn schema(&self) -> SchemaRef {
@@ -97,7 +110,7 @@ impl StreamNode for WindowRankNode {
         let mut key = self.partition.clone();
         key.extend([self.window.start, self.window.end, self.input.fields().len()]);
         Ok(StreamTraits {
-            mode: ChangelogMode::INSERT_ONLY,
+            mode: window_rows_mode(self.lateness),
             upsert_keys: vec![key],
             monotonicity: vec![],
             ..input.clone()

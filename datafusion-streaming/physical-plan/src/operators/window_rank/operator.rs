@@ -11,7 +11,7 @@ use datafusion_common::Result;
 
 use super::{WindowRankNode, rank_type};
 use crate::changelog::ChangelogBatch;
-use crate::operators::window_rows::WindowRows;
+use crate::operators::window_rows::{WindowRows, replaced};
 use crate::runtime::{Context, Operator, Output};
 use crate::state::{KeyInterner, StateTable};
 use crate::time::{TimeWindow, Watermark};
@@ -93,15 +93,15 @@ impl WindowRank {
         Ok(())
     }
 
-    fn fire(&mut self, window: TimeWindow) -> Result<ChangelogBatch> {
-        self.prune_at.remove(&window);
-        let rows = self.rows.take(window)?;
+    /// What a window comes to.
+    fn ranked(&self, window: TimeWindow) -> Result<RecordBatch> {
+        let rows = self.rows.get(window)?;
         let ranking = self.rank(&rows, self.node.ranks.0)?;
         let taken = take_record_batch(&rows, &UInt32Array::from(ranking.places))?;
         let mut columns = taken.columns().to_vec();
         let ranks: ArrayRef = Arc::new(UInt64Array::from(ranking.ranks));
         columns.push(cast(&ranks, &rank_type(&self.node.schema))?);
-        Ok(ChangelogBatch::insert_only(RecordBatch::try_new(Arc::clone(&self.node.schema), columns)?))
+        Ok(RecordBatch::try_new(Arc::clone(&self.node.schema), columns)?)
     }
 }
 
@@ -111,18 +111,28 @@ impl Operator for WindowRank {
         _port: usize,
         changes: &ChangelogBatch,
         cx: &mut Context<'_>,
-        _out: &mut Output,
+        out: &mut Output,
     ) -> Result<()> {
-        for window in self.rows.add(changes, cx)? {
+        let added = self.rows.add(changes, cx)?;
+        for window in added.windows {
             self.prune(window)?;
+        }
+        for (window, rows) in added.late {
+            let before = self.ranked(window)?;
+            self.rows.keep(rows)?;
+            if let Some(changes) = replaced(&before, &self.ranked(window)?)? {
+                out.data(changes);
+            }
         }
         Ok(())
     }
 
-    fn on_watermark(&mut self, watermark: Watermark, _cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        while let Some(window) = self.rows.due(watermark) {
-            out.data(self.fire(window)?);
+    fn on_watermark(&mut self, watermark: Watermark, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
+        for window in self.rows.due(cx.watermark, watermark) {
+            self.prune_at.remove(&window);
+            out.data(ChangelogBatch::insert_only(self.ranked(window)?));
         }
+        self.rows.forget_gone(watermark);
         out.watermark(watermark);
         Ok(())
     }

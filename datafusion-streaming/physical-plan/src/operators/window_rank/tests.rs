@@ -106,3 +106,32 @@ fn the_last_of_equals_is_the_first_if_the_last_is_kept() -> Result<()> {
     assert!(output[1][0].starts_with("+I 2 5"), "{output:?}");
     Ok(())
 }
+
+#[test]
+fn late_rows_within_the_allowed_lateness_change_the_ranking() -> Result<()> {
+    let node = node((1, 2), false).with_allowed_lateness(500);
+    let mut driver = Driver::detached(Box::new(node.operator()?), 1, 100)?;
+    driver.input(0, rows(0, &[(1, 5), (1, 9), (1, 7)])?, 0)?;
+    driver.input(0, watermark(999), 0)?;
+    driver.input(0, rows(0, &[(1, 8), (2, 1), (1, 1)])?, 0)?;
+    driver.input(0, watermark(1_499), 0)?;
+    driver.input(0, rows(0, &[(1, 100)])?, 0)?;
+    driver.end(0, 0)?;
+    let mut lines = vec![];
+    drain(&mut driver, &mut lines)?;
+    lines.retain(|line| !line.starts_with("watermark"));
+    let line = |kind, key, value, rank| {
+        format!("{kind} {key} {value} 1970-01-01T00:00:00 1970-01-01T00:00:01 {rank}")
+    };
+    let expected = [
+        line("+I", 1, 9, 1),
+        line("+I", 1, 7, 2),
+        line("-D", 1, 7, 2),
+        line("+I", 1, 8, 2),
+        line("+I", 2, 1, 1),
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(driver.metrics().late_rows.value(), 1);
+    assert_eq!(driver.metrics().state_bytes.value(), 0);
+    Ok(())
+}

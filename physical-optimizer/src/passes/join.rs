@@ -42,6 +42,13 @@ pub(super) fn plan_join(
     };
     let modes = [mode(&inputs[LEFT]), mode(&inputs[RIGHT])];
     let node = RegularJoinNode::try_new(spec, modes, [context.state_ttl(); 2])?;
+    let unique_key = |input| stream_traits(input).and_then(|traits| traits.upsert_keys.first().cloned());
+    let node = match context.bundling() {
+        Some(bundling) => {
+            node.with_bundling(bundling, [unique_key(&inputs[LEFT]), unique_key(&inputs[RIGHT])])
+        }
+        None => node,
+    };
     StreamExec::plan(node, inputs.to_vec()).map(Some)
 }
 

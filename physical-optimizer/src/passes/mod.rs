@@ -3,6 +3,7 @@
 mod aggregate;
 mod appended;
 pub(crate) mod changelog;
+pub(crate) mod determinism;
 mod emit_strategy;
 pub(crate) mod exchange;
 mod interval;
@@ -18,6 +19,7 @@ mod slices;
 mod sort_limit;
 mod source;
 mod temporal;
+mod upsert_key;
 pub(crate) mod watermarks;
 mod window_columns;
 mod window_join;

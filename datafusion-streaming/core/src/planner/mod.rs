@@ -7,10 +7,12 @@ mod global_aggregate;
 mod group_windows;
 mod intervals;
 mod lateral;
+mod lookup;
 mod null_aware;
 mod query;
 mod relation;
 mod set_operation;
+mod subqueries;
 mod temporal_join;
 mod to_changelog;
 mod unnest;
@@ -18,6 +20,7 @@ mod window_tvf;
 
 pub(crate) use group_windows::{group_window_functions, plan_group_windows};
 pub(crate) use null_aware::CorrelatedNotIn;
+pub(crate) use subqueries::FlinkSubqueries;
 
 pub use elements::ElementsOfAggregates;
 pub use extension::StreamingExtensionPlanner;

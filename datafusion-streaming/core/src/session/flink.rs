@@ -23,11 +23,14 @@ use datafusion_streaming_udfs::aggregate::flink_aggregates;
 use super::explain::explain;
 use super::filters::plan_checked;
 use super::flink_types::FlinkTypes;
+use super::join_conditions::JoinConditions;
 use super::options;
+use super::over::FlinkOver;
 use super::rank_functions::bigint_rank;
 use super::script::FlinkScript;
 use crate::planner::{
-    CorrelatedNotIn, ElementsOfAggregates, KeepGlobalAggregates, group_window_functions, plan_group_windows,
+    CorrelatedNotIn, ElementsOfAggregates, FlinkSubqueries, KeepGlobalAggregates, group_window_functions,
+    plan_group_windows,
 };
 use crate::sql::{CreateView, FlinkType, FlinkTypePlanner, Show, Statement, parse};
 use crate::tables::{StreamTable, TableDefinition};
@@ -124,10 +127,17 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
         .with_type_planner(Arc::new(FlinkTypePlanner))
         .with_analyzer_rule(Arc::new(KeepGlobalAggregates));
     builder.expr_planners().get_or_insert_default().insert(0, Arc::new(ElementsOfAggregates));
+    let aggregates = flink_aggregates();
+    let aggregate = |name: &str| aggregates.iter().find(|aggregate| aggregate.name() == name).cloned();
     if let Some(analyzer) = builder.analyzer() {
         let rules = &mut analyzer.rules;
         let coercion = rules.iter().position(|rule| rule.name() == "type_coercion").unwrap_or(rules.len());
         rules.insert(coercion, Arc::new(FlinkTypes));
+        rules.insert(coercion, Arc::new(JoinConditions));
+        rules.insert(0, Arc::new(FlinkSubqueries));
+        if let (Some(sum), Some(count)) = (aggregate("sum"), aggregate("count")) {
+            rules.insert(0, Arc::new(FlinkOver::new(sum, count)));
+        }
     }
     if let Some(optimizer) = builder.optimizer() {
         // it makes two aggregations of one, whose changelog is another
@@ -152,7 +162,7 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
             state.deregister_udaf(name)?;
         }
     }
-    for aggregate in flink_aggregates() {
+    for aggregate in aggregates {
         state.register_udaf(aggregate)?;
     }
     for function in datafusion_streaming_udfs::scalar::flink_scalars() {

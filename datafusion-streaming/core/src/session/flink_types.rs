@@ -68,7 +68,9 @@ fn expr_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let Ok(from) = expr.get_type(schema) else {
                 return Ok(Transformed::no(Expr::Cast(Cast { expr, field })));
             };
-            if !FlinkCast::differs(&from, &field)? {
+            // a cast time is no time attribute any more, even one that is cast to its own type
+            let is_same_time = from == *field.data_type() && matches!(from, DataType::Timestamp(_, _));
+            if !FlinkCast::differs(&from, &field)? && !is_same_time {
                 return Ok(Transformed::no(Expr::Cast(Cast { expr, field })));
             }
             Ok(Transformed::yes(call(FlinkCast::new(field, false), vec![*expr])))

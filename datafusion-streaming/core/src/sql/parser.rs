@@ -143,12 +143,14 @@ impl ScriptParser<'_> {
     fn parse_query(&mut self) -> Result<Statement, ParserError> {
         let mut query = self.parser.parse_query()?;
         rewrite::query(&mut query)?;
+        rewrite::lookup_options::apply(&mut query, self.hints.iter().map(|(at, hint)| (*at, hint)));
         Ok(datafusion(SqlStatement::Query(query)))
     }
 
     fn parse_insert(&mut self) -> Result<Statement, ParserError> {
         let mut insert = self.parser.parse_statement()?;
         rewrite::insert(&mut insert)?;
+        rewrite::lookup_options::apply(&mut insert, self.hints.iter().map(|(at, hint)| (*at, hint)));
         Ok(datafusion(insert))
     }
 
@@ -171,6 +173,7 @@ impl ScriptParser<'_> {
         let mut query = self.parser.parse_query()?;
         let definition = self.source.between(start, self.location()).to_string();
         rewrite::query(&mut query)?;
+        rewrite::lookup_options::apply(&mut query, self.hints.iter().map(|(at, hint)| (*at, hint)));
         let view = CreateView { name, temporary, if_not_exists, columns, comment, query, definition };
         Ok(Statement::CreateView(Box::new(view)))
     }

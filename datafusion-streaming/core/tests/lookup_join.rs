@@ -270,7 +270,7 @@ async fn what_cannot_be_looked_up_says_so() -> Result<()> {
     for (query, expected) in [
         ("SELECT o.v FROM o JOIN d FOR SYSTEM_TIME AS OF o.p ON o.v > d.k", "needs a column of table d"),
         ("SELECT o.v FROM o JOIN d FOR SYSTEM_TIME AS OF o.v ON o.k = d.k", "v is none"),
-        ("SELECT o.v FROM o RIGHT JOIN d FOR SYSTEM_TIME AS OF o.p ON o.k = d.k", "LEFT JOIN"),
+        ("SELECT o.v FROM o RIGHT JOIN d FOR SYSTEM_TIME AS OF o.p ON o.k = d.k", "RIGHT"),
     ] {
         let error = answer(&dim, ChangelogMode::INSERT_ONLY, query, vec![]).await.unwrap_err();
         assert!(error.to_string().contains(expected), "{query}: {error}");

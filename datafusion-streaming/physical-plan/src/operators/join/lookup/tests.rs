@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int32Array, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, Int32Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int32Type, Schema};
 use datafusion_common::{Result, internal_datafusion_err};
 use datafusion_execution::TaskContext;

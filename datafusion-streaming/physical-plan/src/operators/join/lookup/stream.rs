@@ -19,6 +19,7 @@ use super::cache::{Cached, KeyCache};
 use super::full::FullTable;
 use super::{LookupCache, LookupJoinNode};
 use crate::changelog::ChangelogBatch;
+use crate::operators::join::side::NONE;
 use crate::runtime::{ElementStream, OperatorMetrics, Output, StreamElement, StreamTask};
 use crate::time::Clock;
 
@@ -169,14 +170,17 @@ impl LookupStream {
         let count = batch.count;
         let found = concat_batches(&self.node.table.schema(), found)?;
         let keys = evaluated(self.node.table.keys(), &found)?;
-        let mut of_key = batch.numbers_of(&keys, found.num_rows())?;
+        // by key: its place among those that were looked up; rows of others may have come along
+        let mut place = vec![NONE; count];
+        for (number, key) in missing.iter().enumerate() {
+            place[*key as usize] = number as u32;
+        }
+        let of_key = batch.numbers_of(&keys, found.num_rows())?;
+        let of_missing: Vec<u32> =
+            of_key.iter().map(|key| place.get(*key as usize).copied().unwrap_or(NONE)).collect();
+        let asked = |(key, place): (&u32, &u32)| if *place == NONE { NONE } else { *key };
+        let mut of_key: Vec<u32> = of_key.iter().zip(&of_missing).map(asked).collect();
         if let (Some(cache), false) = (&mut self.cache, missing.is_empty()) {
-            let mut place = vec![u32::MAX; count];
-            for (number, key) in missing.iter().enumerate() {
-                place[*key as usize] = number as u32;
-            }
-            let of_missing: Vec<_> =
-                of_key.iter().map(|key| place.get(*key as usize).copied().unwrap_or(u32::MAX)).collect();
             let keys = batch.key_columns(&missing)?;
             cache.put(&keys, missing.len(), found.columns(), &of_missing, self.clock.now())?;
             let bytes = cache.memory_size();

@@ -185,7 +185,7 @@ impl StreamNode for LookupJoinNode {
     }
 
     fn depends_on(&self, _input: usize, output: &[usize]) -> Option<Vec<usize>> {
-        let keys = self.keys.iter().flat_map(|key| collect_columns(key)).map(|column| column.index());
+        let keys = self.keys.iter().flat_map(collect_columns).map(|column| column.index());
         let residual = self.residual.iter().flat_map(|residual| residual.columns().iter());
         let residual = residual.filter(|(port, _)| *port == LEFT).map(|(_, column)| *column);
         let own = output.iter().copied().filter(|column| *column < self.input.fields().len());

@@ -9,7 +9,8 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_streaming_physical_plan::config::StreamingOptions;
 
 use crate::passes::{
-    PlanContext, changelog, exchange, is_streaming, position, recognise, root, state_ttl, watermarks,
+    PlanContext, changelog, determinism, exchange, is_streaming, position, recognise, root, state_ttl,
+    watermarks,
 };
 use crate::verifier::verify;
 
@@ -19,10 +20,11 @@ use crate::verifier::verify;
 /// 1. *recognise*: bottom up, each native node becomes its streaming node, which derives what is
 ///    known of its output (changelog mode, upsert keys, time attributes); where a query asks for the
 ///    watermark before a row, watermarks are sent with each row;
-/// 2. *root*: what the query yields must be readable as it is asked for;
-/// 3. *changelog*: top down, nodes whose consumers do not need `-U` rows stop making them;
-/// 4. *exchange*: rows go to the partition of their key, and a changelog out of one partition;
-/// 5. *position*: nodes are numbered, which identifies their state in checkpoints.
+/// 2. *determinism*: what may be taken back must be the same when it is computed again;
+/// 3. *root*: what the query yields must be readable as it is asked for;
+/// 4. *changelog*: top down, nodes whose consumers do not need `-U` rows stop making them;
+/// 5. *exchange*: rows go to the partition of their key, and a changelog out of one partition;
+/// 6. *position*: nodes are numbered, which identifies their state in checkpoints.
 ///
 /// A plan without such a table is returned as it is.
 #[derive(Debug, Default)]
@@ -47,6 +49,7 @@ impl PhysicalOptimizerRule for StreamingRule {
         }
         let plan = state_ttl::without_hints(recognise::recognise(plan, &context)?)?;
         let plan = watermarks::exact(plan)?;
+        determinism::check(&plan, &context)?;
         let plan = root::finish(plan, &context)?;
         let plan = changelog::drop_update_before(plan)?;
         let plan = exchange::distribute(plan, &context)?;

@@ -1,5 +1,6 @@
-//! Joins and set operations of random changelogs, in random interleavings: what their changelogs
-//! leave behind is DataFusion's answer over the tables that the inputs leave behind.
+//! Joins and set operations of random changelogs, in random interleavings, also of queries that are
+//! dropped and restored on their way: what their changelogs leave behind is DataFusion's answer over
+//! the tables that the inputs leave behind.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,13 +8,17 @@ use std::sync::Arc;
 use arrow::array::{Int32Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::MemTable;
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::{Result, internal_datafusion_err};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_streaming::changelog::pretty::changelog_lines;
-use datafusion_streaming::changelog::{ChangelogBatch, ChangelogMode, RowKind};
-use datafusion_streaming::tables::ChangelogTable;
+use datafusion_streaming::changelog::{ChangelogBatch, RowKind};
+use datafusion_streaming::runtime::{Checkpoint, CheckpointCoordinator, StreamElement, StreamEnvironment};
 use datafusion_streaming::{ChangelogDataFrame, install};
 use futures::StreamExt;
+
+use scripted::{Script, ScriptedTable};
+
+mod scripted;
 
 const QUERIES: &[&str] = &[
     "SELECT l.k, l.v, r.k, r.v FROM l JOIN r ON l.k = r.k",
@@ -96,10 +101,7 @@ fn batch(rows: impl Iterator<Item = Row> + Clone) -> Result<RecordBatch> {
 }
 
 /// Two changing tables, and batches of their changes in a random order, with the table of each.
-type Script = ([Changing; 2], Vec<(usize, ChangelogBatch)>);
-
-/// A random script.
-fn script(seed: u64) -> Result<Script> {
+fn random_script(seed: u64) -> Result<([Changing; 2], Script)> {
     let mut random = Random(seed);
     let mut tables = [Changing::default(), Changing::default()];
     let mut batches = vec![];
@@ -127,32 +129,45 @@ fn count(lines: Vec<String>) -> BTreeMap<String, i64> {
     rows
 }
 
+/// The changelog of a query over tables whose changes come in the order of a script. Every `restored`
+/// rows of the inputs, if that is given, all is dropped and goes on from a checkpoint, up to a few times.
 async fn streamed(
     query: &str,
-    batches: Vec<(usize, ChangelogBatch)>,
+    script: &Script,
     partitions: usize,
+    restored: Option<u64>,
 ) -> Result<Vec<String>> {
-    let ctx = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(partitions));
-    install(&ctx)?;
-    let (left, to_left) = ChangelogTable::new(schema(), ChangelogMode::ALL, 1);
-    let (right, to_right) = ChangelogTable::new(schema(), ChangelogMode::ALL, 1);
-    ctx.register_table("l", Arc::new(left))?;
-    ctx.register_table("r", Arc::new(right))?;
-    let mut changelog = ctx.sql(query).await?.execute_changelog().await?;
-    let sending = tokio::spawn(async move {
-        for (table, changes) in batches {
-            let sender = if table == 0 { &to_left } else { &to_right };
-            sender.send(changes).await?;
-        }
-        Result::<()>::Ok(())
-    });
     let mut lines = vec![];
-    while let Some(changes) = changelog.next().await {
-        lines.extend(changelog_lines([&changes?])?);
+    let mut checkpoint: Option<Checkpoint> = None;
+    for restores in 0.. {
+        let ctx = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(partitions));
+        install(&ctx)?;
+        let [left, right] = ScriptedTable::pair(&schema(), script);
+        ctx.register_table("l", Arc::new(left))?;
+        ctx.register_table("r", Arc::new(right))?;
+        let every_rows = restored.filter(|_| restores < MOST_RESTORES);
+        let checkpoints = Arc::new(CheckpointCoordinator::new(checkpoint.take(), every_rows));
+        let environment =
+            StreamEnvironment { checkpoints: Some(Arc::clone(&checkpoints)), ..StreamEnvironment::default() };
+        let changelog = ctx.sql(query).await?.execute_changelog_with(environment).await?;
+        let mut elements = changelog.into_elements();
+        checkpoint = loop {
+            match elements.next().await.transpose()? {
+                None => return Ok(lines),
+                Some(StreamElement::Data(changes)) => lines.extend(changelog_lines([&changes])?),
+                Some(StreamElement::Barrier(barrier)) => break checkpoints.complete(barrier),
+                Some(StreamElement::Watermark(_) | StreamElement::Idle) => {}
+            }
+        };
+        if checkpoint.is_none() {
+            return Err(internal_datafusion_err!("a barrier came out, but no snapshot was taken"));
+        }
     }
-    sending.await.map_err(|error| DataFusionError::External(Box::new(error)))??;
     Ok(lines)
 }
+
+/// So often a query is restored, at most.
+const MOST_RESTORES: usize = 6;
 
 async fn answered(query: &str, tables: &[Changing; 2]) -> Result<Vec<String>> {
     let ctx = SessionContext::new();
@@ -171,12 +186,14 @@ async fn answered(query: &str, tables: &[Changing; 2]) -> Result<Vec<String>> {
 #[tokio::test]
 async fn changelogs_of_joins_fold_to_the_join_of_the_tables() -> Result<()> {
     for seed in 1..=2 {
-        let (tables, batches) = script(seed)?;
+        let (tables, script) = random_script(seed)?;
         for query in QUERIES {
             let expected = count(answered(query, &tables).await?);
             let partitions = if seed % 2 == 0 { 3 } else { 1 };
-            let folded = count(streamed(query, batches.clone(), partitions).await?);
-            assert_eq!(folded, expected, "seed {seed}: {query}");
+            for restored in [None, Some(5 + seed * 4)] {
+                let folded = count(streamed(query, &script, partitions, restored).await?);
+                assert_eq!(folded, expected, "seed {seed}, restored after {restored:?} rows: {query}");
+            }
         }
     }
     Ok(())

@@ -196,3 +196,28 @@ async fn a_declared_order_is_a_watermark() -> Result<()> {
     assert_eq!(lines[0], "+I 1970-01-01T00:00:00 5");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_limit_ends_an_unbounded_query_and_stops_its_source() -> Result<()> {
+    for parallelism in [1, 3] {
+        let (ctx, sender) = pushed(parallelism)?;
+        let mut changelog =
+            ctx.flink_sql("SELECT v FROM t WHERE v > 1 LIMIT 2 OFFSET 1").await?.execute_changelog().await?;
+        for v in 1..=4 {
+            sender.send(batch(1, v)?).await?;
+        }
+        assert_eq!(next(&mut changelog).await?, "+I 3");
+        assert_eq!(next(&mut changelog).await?, "+I 4");
+        let end = tokio::time::timeout(Duration::from_secs(5), changelog.next()).await;
+        assert!(matches!(end, Ok(None)), "the query goes on");
+        // the table is not read any more
+        let refused = async {
+            while sender.send(batch(1, 5)?).await.is_ok() {
+                tokio::task::yield_now().await;
+            }
+            Result::<()>::Ok(())
+        };
+        assert!(tokio::time::timeout(Duration::from_secs(5), refused).await.is_ok());
+    }
+    Ok(())
+}

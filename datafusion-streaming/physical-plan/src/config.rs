@@ -29,6 +29,8 @@ extensions_options! {
         pub mini_batch_size: u64, default = 0
         /// The longest time that a row waits in a bundle, in milliseconds.
         pub mini_batch_latency: u64, default = 0
+        /// Whether a deduplication by rowtime puts out only the last change of a key in a bundle.
+        pub deduplicate_compact_changes: bool, default = false
         /// Whether aggregations are split in a local and a global phase: `AUTO`, `ONE_PHASE` or
         /// `TWO_PHASE`.
         pub agg_phase_strategy: String, default = "AUTO".to_string()
@@ -59,6 +61,13 @@ extensions_options! {
         pub emit_allow_lateness: Option<u64>, default = None
         /// Whether changelogs of tables with a primary key may repeat changes, and are normalised.
         pub cdc_events_duplicate: bool, default = false
+        /// What is done about functions that give another value each time, computed of rows that may be
+        /// taken back. Flink's default is to ignore them.
+        pub non_deterministic_update: NonDeterministicUpdates, default = NonDeterministicUpdates::TryResolve
+        /// Whether changes are brought under the primary key of the table that they are inserted into.
+        pub upsert_materialize: UpsertMaterialize, default = UpsertMaterialize::Auto
+        /// For how many batches a lookup join asks its table at the same time.
+        pub lookup_concurrency: u64, default = 8
         /// What a client shows of a query: its `changelog` or the `table` at the end.
         pub result_mode: ResultMode, default = ResultMode::Changelog
         /// The folder that relative paths of filesystem tables start from; empty: the process's.
@@ -169,6 +178,31 @@ word_option! {
         Auto = "auto",
         /// All.
         Streaming = "streaming",
+    }
+}
+
+word_option! {
+    /// What is done about functions that give another value each time, computed of rows that may be
+    /// taken back.
+    NonDeterministicUpdates {
+        /// They are refused where their value must be the same again.
+        #[default]
+        TryResolve = "try_resolve",
+        /// Nothing: the result may be wrong.
+        Ignore = "ignore",
+    }
+}
+
+word_option! {
+    /// Whether changes are brought under the primary key of the table that they are inserted into.
+    UpsertMaterialize {
+        /// Where it is not the key of the query.
+        #[default]
+        Auto = "auto",
+        /// Never.
+        None = "none",
+        /// Always.
+        Force = "force",
     }
 }
 

@@ -44,6 +44,13 @@ pub(super) fn plan_join(
     let modes = [mode(&inputs[LEFT]), mode(&inputs[RIGHT])];
     let ttl = |input| hinted_ttl(input).unwrap_or_else(|| context.state_ttl());
     let node = RegularJoinNode::try_new(spec, modes, [ttl(&inputs[LEFT]), ttl(&inputs[RIGHT])])?;
+    let unique_key = |input| stream_traits(input).and_then(|traits| traits.upsert_keys.first().cloned());
+    let node = match context.bundling() {
+        Some(bundling) => {
+            node.with_bundling(bundling, [unique_key(&inputs[LEFT]), unique_key(&inputs[RIGHT])])
+        }
+        None => node,
+    };
     StreamExec::plan(node, inputs.to_vec()).map(Some)
 }
 

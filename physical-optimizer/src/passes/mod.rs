@@ -3,6 +3,7 @@
 mod aggregate;
 mod appended;
 pub(crate) mod changelog;
+pub(crate) mod determinism;
 mod emit_strategy;
 pub(crate) mod exchange;
 mod interval;
@@ -20,6 +21,7 @@ mod source;
 mod split_distinct;
 pub(crate) mod state_ttl;
 mod temporal;
+mod upsert_key;
 pub(crate) mod watermarks;
 mod window_columns;
 mod window_join;

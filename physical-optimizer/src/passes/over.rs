@@ -83,7 +83,7 @@ pub(super) fn plan_over(
         }
         let (sort, has_peers) = ((time, sort.options), frame.has_peers());
         let node = ValueOverNode::new(keys, sort, has_peers, calls, input.schema(), schema, traits);
-        return StreamExec::plan(node, vec![input]).map(Some);
+        return StreamExec::plan(node.with_ttl(context.state_ttl()), vec![input]).map(Some);
     };
     let node = OverNode::new(keys, (time, kind), frame, calls, input.schema(), schema, context.state_ttl());
     StreamExec::plan(node, vec![input]).map(Some)

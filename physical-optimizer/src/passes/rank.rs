@@ -181,6 +181,12 @@ impl RankQuery {
             {
                 let keep = if options.descending { Keep::Last } else { Keep::First };
                 let node = DeduplicateNode::new(keys, column, kind, keep, input.schema(), ttl);
+                let node = match context.bundling() {
+                    Some(bundling) => {
+                        node.with_bundling(bundling, context.options.deduplicate_compact_changes)
+                    }
+                    None => node,
+                };
                 StreamExec::plan(node, vec![input])?
             }
             _ => {

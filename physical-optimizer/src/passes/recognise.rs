@@ -28,6 +28,7 @@ use super::rank::plan_rank;
 use super::sort_limit::plan_sort_limit;
 use super::source::native_source;
 use super::temporal::plan_temporal_join;
+use super::upsert_key::under_required_keys;
 use super::window_join::plan_window_join;
 use super::window_rank::plan_window_rank;
 use super::{PlanContext, is_streaming};
@@ -123,6 +124,7 @@ fn replace(
     if let Some(sessions) = with_time(&plan, &inputs, context) {
         return StreamExec::plan(sessions, inputs);
     }
+    let inputs = under_required_keys(&plan, inputs, context)?;
     replace_children_if_necessary(plan, inputs)
 }
 

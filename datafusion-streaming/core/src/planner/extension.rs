@@ -24,6 +24,7 @@ use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 use datafusion_streaming_physical_plan::time::WindowAssigner;
 
+use super::lookup::lookup_join;
 use super::{
     CountingSetOperation, FromChangelog, GlobalAggregate, LateRows, StateTtl, TemporalJoin, ToChangelog, Unnest,
     WindowTvf,
@@ -51,6 +52,9 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
             };
             let create =
                 |expr: &Expr, schema: &DFSchema| planner.create_physical_expr(expr, schema, session, context);
+            if let Some(node) = lookup_join(join, [left, right], session, create)? {
+                return StreamExec::plan(node, vec![Arc::clone(left_plan)]).map(Some);
+            }
             let node = temporal_join(join, [left, right], create)?;
             return StreamExec::plan(node, vec![Arc::clone(left_plan), Arc::clone(right_plan)]).map(Some);
         }
@@ -164,14 +168,21 @@ fn temporal_join(
         join.on().iter().map(|(key, _)| place(left, key)).collect::<Result<Vec<_>>>()?,
         join.on().iter().map(|(_, key)| place(right, key)).collect::<Result<Vec<_>>>()?,
     ];
-    let both = left.schema().join(right.schema())?;
-    let residual = join.filter().map(|filter| -> Result<Residual> {
-        let width = left.schema().fields().len();
-        let columns = (0..both.fields().len())
-            .map(|column| if column < width { (LEFT, column) } else { (RIGHT, column - width) });
-        Ok(Residual::new(create(filter, &both)?, columns.collect(), Arc::clone(both.inner())))
-    });
+    let residual = join.filter().map(|filter| residual_of(filter, [left, right], &create));
     let inputs = [left, right].map(|side| Arc::clone(side.schema().inner()));
     let schema = Arc::clone(UserDefinedLogicalNodeCore::schema(join).inner());
     TemporalJoinNode::try_new(join.join_type(), keys, time, residual.transpose()?, inputs, schema)
+}
+
+/// A condition on the columns of both sides of a join.
+pub(super) fn residual_of(
+    condition: &Expr,
+    [left, right]: [&LogicalPlan; 2],
+    create: impl Fn(&Expr, &DFSchema) -> Result<Arc<dyn PhysicalExpr>>,
+) -> Result<Residual> {
+    let both = left.schema().join(right.schema())?;
+    let width = left.schema().fields().len();
+    let columns = (0..both.fields().len())
+        .map(|column| if column < width { (LEFT, column) } else { (RIGHT, column - width) });
+    Ok(Residual::new(create(condition, &both)?, columns.collect(), Arc::clone(both.inner())))
 }

@@ -129,7 +129,8 @@ fn temporal_join(join: &Join, table: &VersionedTable) -> Result<LogicalPlan> {
     }
     let filter = filters.into_iter().reduce(Expr::and);
     let schema = Arc::clone(&join.schema);
-    let node = TemporalJoin::new((left, right), join.join_type, time, on, filter, schema);
+    let node = TemporalJoin::new((left, right), join.join_type, time, on, filter, schema)
+        .with_options(table.options().to_vec());
     Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
 }
 

@@ -142,7 +142,7 @@ impl StreamingRelationPlanner {
             return plan_err!("FOR SYSTEM_TIME AS OF takes the time attribute of the left table, not {time}");
         }
         let table = self.table(arguments.get("table", 1)?, cx)?;
-        let node = VersionedTable::new(table, expr);
+        let node = VersionedTable::new(table, expr).with_options(arguments.pairs_behind(2)?);
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
@@ -469,6 +469,18 @@ impl<'a> Arguments<'a> {
         }
         self.find(parameter, place)
             .ok_or_else(|| plan_datafusion_err!("{} needs the argument {parameter}", self.function))
+    }
+
+    /// Constant texts, keys and values in turn, from the argument at `place` on.
+    fn pairs_behind(&self, place: usize) -> Result<Vec<(String, String)>> {
+        let texts = self.arguments.iter().skip(place).map(|(_, argument)| match argument {
+            SqlExpr::Value(value) => value.value.clone().into_string(),
+            _ => None,
+        });
+        let Some(texts) = texts.collect::<Option<Vec<_>>>() else {
+            return plan_err!("{} takes constant texts as options", self.function);
+        };
+        Ok(texts.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect())
     }
 
     fn refuse_others(&self, parameters: &[&str]) -> Result<()> {

@@ -13,12 +13,23 @@ use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 pub struct VersionedTable {
     input: LogicalPlan,
     time: Expr,
+    options: Vec<(String, String)>,
 }
 
 impl VersionedTable {
     /// The table `input` at `time`, a reference to an outer query's column.
     pub fn new(input: LogicalPlan, time: Expr) -> Self {
-        VersionedTable { input, time }
+        VersionedTable { input, time, options: vec![] }
+    }
+
+    /// The table with options of how it is looked up, which go before its own.
+    pub fn with_options(self, options: Vec<(String, String)>) -> Self {
+        VersionedTable { options, ..self }
+    }
+
+    /// How the table is looked up.
+    pub fn options(&self) -> &[(String, String)] {
+        &self.options
     }
 
     /// The table.
@@ -55,7 +66,7 @@ impl UserDefinedLogicalNodeCore for VersionedTable {
 
     fn with_exprs_and_inputs(&self, exprs: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
         match (exprs.into_iter().next(), inputs.into_iter().next()) {
-            (Some(time), Some(input)) => Ok(VersionedTable { input, time }),
+            (Some(time), Some(input)) => Ok(VersionedTable { input, time, options: self.options.clone() }),
             _ => plan_err!("FOR SYSTEM_TIME AS OF takes a table and a time"),
         }
     }
@@ -70,6 +81,7 @@ pub struct TemporalJoin {
     time: Expr,
     on: Vec<(Expr, Expr)>,
     filter: Option<Expr>,
+    options: Vec<(String, String)>,
     schema: DFSchemaRef,
 }
 
@@ -83,7 +95,17 @@ impl TemporalJoin {
         filter: Option<Expr>,
         schema: DFSchemaRef,
     ) -> Self {
-        TemporalJoin { left, right, join_type, time, on, filter, schema }
+        TemporalJoin { left, right, join_type, time, on, filter, options: vec![], schema }
+    }
+
+    /// The join with options of how its right side is looked up.
+    pub fn with_options(self, options: Vec<(String, String)>) -> Self {
+        TemporalJoin { options, ..self }
+    }
+
+    /// How the right side is looked up.
+    pub fn options(&self) -> &[(String, String)] {
+        &self.options
     }
 
     /// Which rows are put out.

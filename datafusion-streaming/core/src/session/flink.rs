@@ -24,12 +24,14 @@ use super::describe::{describe, type_name};
 use super::explain::explain;
 use super::filters::plan_checked;
 use super::flink_types::{Arithmetic, FlinkTypes};
+use super::join_conditions::JoinConditions;
 use super::options;
+use super::over::FlinkOver;
 use super::rank_functions::bigint_rank;
 use super::script::FlinkScript;
 use crate::planner::{
-    CorrelatedNotIn, Items, KeepGlobalAggregates, ResolveGroupId, SingleRowSubqueries, group_id_udaf,
-    group_window_functions, plan_group_windows,
+    CorrelatedNotIn, FlinkSubqueries, Items, KeepGlobalAggregates, ResolveGroupId, SingleRowSubqueries,
+    group_id_udaf, group_window_functions, plan_group_windows,
 };
 use crate::sql::{CreateView, FlinkTypePlanner, Show, Statement, parse};
 use crate::tables::{StreamTable, TableDefinition};
@@ -151,12 +153,19 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(Items));
     planners.insert(0, Arc::new(Arithmetic));
+    let aggregates = flink_aggregates();
+    let aggregate = |name: &str| aggregates.iter().find(|aggregate| aggregate.name() == name).cloned();
     if let Some(analyzer) = builder.analyzer() {
         let rules = &mut analyzer.rules;
         let coercion = rules.iter().position(|rule| rule.name() == "type_coercion").unwrap_or(rules.len());
         rules.insert(coercion, Arc::new(FlinkTypes));
+        rules.insert(coercion, Arc::new(JoinConditions));
         rules.insert(0, Arc::new(ResolveGroupId));
         rules.insert(0, Arc::new(SingleRowSubqueries));
+        rules.insert(0, Arc::new(FlinkSubqueries));
+        if let (Some(sum), Some(count)) = (aggregate("sum"), aggregate("count")) {
+            rules.insert(0, Arc::new(FlinkOver::new(sum, count)));
+        }
     }
     if let Some(optimizer) = builder.optimizer() {
         // it makes two aggregations of one, whose changelog is another
@@ -183,7 +192,7 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
             state.deregister_udaf(name)?;
         }
     }
-    for aggregate in flink_aggregates() {
+    for aggregate in aggregates {
         state.register_udaf(aggregate)?;
     }
     state.register_udaf(Arc::new(group_id_udaf()))?;

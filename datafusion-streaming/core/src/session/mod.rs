@@ -10,7 +10,9 @@ mod filters;
 mod flink;
 mod flink_types;
 mod install;
+mod join_conditions;
 mod options;
+mod over;
 mod rank_functions;
 mod script;
 

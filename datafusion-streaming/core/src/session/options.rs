@@ -35,6 +35,12 @@ const FLINK_OPTIONS: &[(&str, Meaning)] = &[
     ("sql-client.execution.result-mode", Meaning::Same("result_mode")),
     ("sql-client.execution.max-table-result.rows", Meaning::Accepted),
     ("table.dml-sync", Meaning::Accepted),
+    ("table.exec.async-lookup.buffer-capacity", Meaning::Same("lookup_concurrency")),
+    ("table.exec.async-lookup.output-mode", Meaning::Accepted),
+    (
+        "table.exec.deduplicate.mini-batch.compact-changes-enabled",
+        Meaning::Same("deduplicate_compact_changes"),
+    ),
     ("table.exec.emit.allow-lateness", Meaning::Duration("emit_allow_lateness")),
     ("table.exec.emit.early-fire.delay", Meaning::Duration("emit_early_fire_delay")),
     ("table.exec.emit.early-fire.enabled", Meaning::Same("emit_early_fire")),
@@ -44,6 +50,7 @@ const FLINK_OPTIONS: &[(&str, Meaning)] = &[
     ("table.exec.mini-batch.enabled", Meaning::Same("mini_batch")),
     ("table.exec.mini-batch.size", Meaning::Same("mini_batch_size")),
     ("table.exec.resource.default-parallelism", Meaning::Parallelism),
+    ("table.exec.sink.upsert-materialize", Meaning::Same("upsert_materialize")),
     ("table.exec.source.cdc-events-duplicate", Meaning::Same("cdc_events_duplicate")),
     ("table.exec.source.idle-timeout", Meaning::Duration("source_idle_timeout")),
     ("table.exec.state.ttl", Meaning::Duration("state_ttl")),
@@ -52,6 +59,7 @@ const FLINK_OPTIONS: &[(&str, Meaning)] = &[
     ("table.optimizer.distinct-agg.split.bucket-num", Meaning::Same("distinct_agg_buckets")),
     ("table.optimizer.distinct-agg.split.enabled", Meaning::Same("distinct_agg_split")),
     ("table.optimizer.multi-join.enabled", Meaning::Accepted),
+    ("table.optimizer.non-deterministic-update.strategy", Meaning::Same("non_deterministic_update")),
     ("table.sql-dialect", Meaning::Only(&["default"])),
 ];
 

@@ -144,6 +144,7 @@ impl ScriptParser<'_> {
         let mut query = self.parser.parse_query()?;
         rewrite::query(&mut query)?;
         rewrite::state_ttl::apply(&mut query, &self.hints)?;
+        rewrite::lookup_options::apply(&mut query, self.hints.iter().map(|(at, hint)| (*at, hint)));
         Ok(datafusion(SqlStatement::Query(query)))
     }
 
@@ -151,6 +152,7 @@ impl ScriptParser<'_> {
         let mut insert = self.parser.parse_statement()?;
         rewrite::insert(&mut insert)?;
         rewrite::state_ttl::apply(&mut insert, &self.hints)?;
+        rewrite::lookup_options::apply(&mut insert, self.hints.iter().map(|(at, hint)| (*at, hint)));
         Ok(datafusion(insert))
     }
 
@@ -174,6 +176,7 @@ impl ScriptParser<'_> {
         let definition = self.source.between(start, self.location()).to_string();
         rewrite::query(&mut query)?;
         rewrite::state_ttl::apply(&mut query, &self.hints)?;
+        rewrite::lookup_options::apply(&mut query, self.hints.iter().map(|(at, hint)| (*at, hint)));
         let view = CreateView { name, temporary, if_not_exists, columns, comment, query, definition };
         Ok(Statement::CreateView(Box::new(view)))
     }

@@ -42,6 +42,10 @@ impl Connector for Blackhole {
         Some(ChangelogMode::ALL.without(RowKind::UpdateBefore))
     }
 
+    fn materializes(&self) -> bool {
+        true
+    }
+
     fn sink(&self, _table: &TableDefinition, _task: &StreamTask<'_>) -> Result<Box<dyn Sink>> {
         Ok(Box::new(Discard))
     }

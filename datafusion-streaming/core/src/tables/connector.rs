@@ -37,8 +37,19 @@ pub trait Connector: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// Whether the table has such a content.
+    fn has_contents(&self) -> bool {
+        false
+    }
+
     /// The row kinds that an INSERT may bring; `None` where the table cannot be written.
     fn sink_mode(&self) -> Option<ChangelogMode>;
+
+    /// Whether of several rows of a query under one primary key the sink itself finds out which is there,
+    /// or need not know.
+    fn materializes(&self) -> bool {
+        false
+    }
 
     /// A sink for rows of all physical columns of the table, for the partition that `task` runs.
     fn sink(&self, table: &TableDefinition, task: &StreamTask<'_>) -> Result<Box<dyn Sink>>;

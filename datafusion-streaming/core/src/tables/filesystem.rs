@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use ahash::RandomState;
 use arrow::datatypes::SchemaRef;
-use datafusion::common::Result;
+use datafusion::common::{Result, plan_err};
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, ChangelogMode};
+use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use datafusion_streaming_physical_plan::runtime::{
     ElementStream, SourceReader, StreamElement, StreamNode, StreamTask, StreamTraits,
 };
@@ -25,7 +25,11 @@ pub(super) struct Filesystem {
     location: FileLocation,
     options: FilesystemOptions,
     format: Format,
+    upsert: bool,
 }
+
+/// Ours: that a table with a primary key is written as upserts, `'changelog-mode' = 'upsert'`.
+const CHANGELOG_MODE: &str = "changelog-mode";
 
 impl Filesystem {
     pub(super) fn try_new(table: &TableDefinition, base: &Path, runtime: &RuntimeEnv) -> Result<Self> {
@@ -34,15 +38,24 @@ impl Filesystem {
         options.get("scan.watermark.idle-timeout");
         let own = FilesystemOptions::try_new(&options)?;
         let format = Format::try_new(&options)?;
+        let own_mode = if format.is_insert_only() { "append" } else { "retract" };
+        let upsert = options.choice(CHANGELOG_MODE, &[(own_mode, false), ("upsert", true)], false)?;
         options.finish()?;
+        if upsert && table.primary_key.is_empty() {
+            return plan_err!(
+                "table {} has '{CHANGELOG_MODE}' = 'upsert' and no primary key; declare PRIMARY KEY (…) NOT ENFORCED",
+                table.name
+            );
+        }
         let location = FileLocation::resolve(&table.name, &own.path, base, runtime)?;
-        Ok(Filesystem { location, options: own, format })
+        Ok(Filesystem { location, options: own, format, upsert })
     }
 
     fn mode(&self) -> ChangelogMode {
-        match self.format.is_insert_only() {
-            true => ChangelogMode::INSERT_ONLY,
-            false => ChangelogMode::ALL,
+        match (self.upsert, self.format.is_insert_only()) {
+            (true, _) => ChangelogMode::UPSERT,
+            (false, true) => ChangelogMode::INSERT_ONLY,
+            (false, false) => ChangelogMode::ALL,
         }
     }
 }
@@ -76,8 +89,12 @@ impl Connector for Filesystem {
         }))
     }
 
+    /// A row of a format that has only rows can replace another, but not tell that one is gone.
     fn sink_mode(&self) -> Option<ChangelogMode> {
-        Some(self.mode())
+        Some(match self.upsert && self.format.is_insert_only() {
+            true => self.mode().without(RowKind::Delete),
+            false => self.mode(),
+        })
     }
 
     fn sink(&self, table: &TableDefinition, task: &StreamTask<'_>) -> Result<Box<dyn Sink>> {
@@ -87,19 +104,29 @@ impl Connector for Filesystem {
         let job = format!("{:x}-{:08x}", clock.now(), RandomState::new().hash_one(task.partition) as u32);
         let writer =
             FilesystemWriter::new(self.location.clone(), &self.options, encoder, &job, task.partition, clock);
-        Ok(Box::new(PartFiles(writer)))
+        Ok(Box::new(PartFiles { writer, as_rows: self.format.is_insert_only() }))
     }
 }
 
-struct PartFiles(FilesystemWriter);
+struct PartFiles {
+    writer: FilesystemWriter,
+    /// The format has rows only: of an upsert the row is written.
+    as_rows: bool,
+}
 
 impl Sink for PartFiles {
     fn write<'a>(&'a mut self, changes: &'a ChangelogBatch) -> BoxFuture<'a, Result<()>> {
-        self.0.write(changes).boxed()
+        async move {
+            match self.as_rows && changes.kinds().is_some() {
+                true => self.writer.write(&ChangelogBatch::insert_only(changes.batch().clone())).await,
+                false => self.writer.write(changes).await,
+            }
+        }
+        .boxed()
     }
 
     fn finish(&mut self) -> BoxFuture<'_, Result<()>> {
-        self.0.finish().boxed()
+        self.writer.finish().boxed()
     }
 }
 
@@ -150,23 +177,38 @@ impl StreamNode for FilesystemSourceNode {
         let batch_size = task.context.session_config().batch_size();
         let decoder = self.format.decoder(&self.physical, Some(&self.projection))?;
         let reader = FilesystemReader::new(self.location.clone(), &self.options, decoder, batch_size, clock);
-        task.run_source(Files(reader))
+        task.run_source(Files { reader, upsert: self.mode.is_upsert() })
     }
 }
 
-struct Files(FilesystemReader);
+struct Files {
+    reader: FilesystemReader,
+    /// The old contents of updates are left out.
+    upsert: bool,
+}
 
 impl SourceReader for Files {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<StreamElement>>> {
-        async move { Ok(self.0.next().await?.map(StreamElement::Data)) }.boxed()
+        async move {
+            let Some(changes) = self.reader.next().await? else { return Ok(None) };
+            let changes = match changes.kinds() {
+                Some(kinds) if self.upsert => {
+                    let kept = kinds.iter().map(|kind| Some(kind != RowKind::UpdateBefore)).collect();
+                    changes.filter(&kept)?
+                }
+                _ => changes,
+            };
+            Ok(Some(StreamElement::Data(changes)))
+        }
+        .boxed()
     }
 
     fn position(&self) -> Vec<u8> {
-        self.0.position()
+        self.reader.position()
     }
 
     fn restore(&mut self, position: &[u8]) -> Result<()> {
-        self.0.restore(position)
+        self.reader.restore(position)
     }
 
     fn parse_errors(&self) -> usize {

@@ -9,12 +9,12 @@ use arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, plan_err};
 use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use datafusion_streaming_physical_plan::runtime::{StreamNode, StreamTask};
-use datafusion_streaming_physical_plan::state::{KeyInterner, RowArena};
+use datafusion_streaming_physical_plan::state::RowLists;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
-use super::{Connector, Sink, TableDefinition};
+use super::{Connector, Sink, TableDefinition, lookup};
 use crate::formats::TableOptions;
 
 /// The table: by its primary key, or without one a multiset of rows.
@@ -32,6 +32,7 @@ impl Materialized {
     pub(super) fn try_new(table: &TableDefinition) -> Result<Self> {
         let options = TableOptions::new(&table.name, &table.options);
         options.get("connector");
+        lookup::read(&options)?;
         options.finish()?;
         if table.watermark.is_some() || table.columns.iter().any(|column| column.computed.is_some()) {
             return plan_err!(
@@ -63,10 +64,18 @@ impl Connector for Materialized {
         self.contents.lock().batch().map(Some)
     }
 
+    fn has_contents(&self) -> bool {
+        true
+    }
+
     /// All kinds: rows of different keys of the query may come under one primary key, and then the
     /// old content tells which of them is gone.
     fn sink_mode(&self) -> Option<ChangelogMode> {
         Some(ChangelogMode::ALL)
+    }
+
+    fn materializes(&self) -> bool {
+        true
     }
 
     fn sink(&self, _table: &TableDefinition, _task: &StreamTask<'_>) -> Result<Box<dyn Sink>> {
@@ -92,62 +101,42 @@ impl Sink for Materialize {
 /// Flink's upsert materialisation. Without a primary key all are there, and the key is the row.
 struct Contents {
     schema: SchemaRef,
-    key: Vec<usize>,
     has_primary_key: bool,
-    interner: KeyInterner,
-    rows: RowArena,
-    /// By key slot.
-    versions: Vec<Vec<u32>>,
+    rows: RowLists,
 }
 
 impl Contents {
     fn try_new(schema: SchemaRef, primary_key: Vec<usize>) -> Result<Self> {
-        let types: Vec<_> = schema.fields().iter().map(|field| field.data_type().clone()).collect();
         let has_primary_key = !primary_key.is_empty();
-        let key = if has_primary_key { primary_key } else { (0..types.len()).collect() };
-        let key_types: Vec<_> = key.iter().map(|column| types[*column].clone()).collect();
-        Ok(Contents {
-            schema,
-            key,
-            has_primary_key,
-            interner: KeyInterner::try_new(&key_types)?,
-            rows: RowArena::try_new(&types)?,
-            versions: vec![],
-        })
+        let key = if has_primary_key { primary_key } else { (0..schema.fields().len()).collect() };
+        Ok(Contents { rows: RowLists::try_new(Arc::clone(&schema), key)?, schema, has_primary_key })
     }
 
     fn apply(&mut self, changes: &ChangelogBatch) -> Result<()> {
         let columns = changes.batch().columns();
-        let keys: Vec<_> = self.key.iter().map(|column| Arc::clone(&columns[*column])).collect();
-        let mut slots = vec![];
-        self.interner.intern(&keys, changes.num_rows(), &mut slots)?;
-        self.versions.resize_with(self.interner.slots(), Vec::new);
+        let slots = self.rows.intern(columns, changes.num_rows())?;
         let encoded = self.rows.encode(columns)?;
         for (row, slot) in slots.iter().enumerate() {
             let (kind, bytes) = (changes.kind(row), encoded.get(row));
-            let versions = &mut self.versions[*slot as usize];
             if !kind.is_retraction() {
-                versions.push(self.rows.insert(bytes)?);
+                self.rows.push(*slot, bytes)?;
                 continue;
             }
-            match versions.iter().rposition(|id| self.rows.get(*id) == bytes) {
-                Some(place) => self.rows.remove(versions.remove(place)),
+            match self.rows.place_of(*slot, bytes) {
+                Some(place) => self.rows.remove(*slot, place),
                 // a deletion by key, whose other columns need not be those of the row
-                None if kind == RowKind::Delete => versions.drain(..).for_each(|id| self.rows.remove(id)),
+                None if kind == RowKind::Delete => self.rows.clear(*slot),
                 None => {}
             }
         }
-        slots.sort_unstable();
-        slots.dedup();
-        slots.retain(|slot| self.versions[*slot as usize].is_empty());
-        self.interner.release(&slots);
+        self.rows.forget(slots);
         Ok(())
     }
 
     fn batch(&self) -> Result<RecordBatch> {
-        let shown = self.versions.iter().flat_map(|versions| match self.has_primary_key {
-            true => &versions[versions.len().saturating_sub(1)..],
-            false => versions.as_slice(),
+        let shown = self.rows.lists().flat_map(|rows| match self.has_primary_key {
+            true => &rows[rows.len().saturating_sub(1)..],
+            false => rows,
         });
         let ids: Vec<u32> = shown.copied().collect();
         let options = RecordBatchOptions::new().with_row_count(Some(ids.len()));

@@ -11,6 +11,7 @@ mod blackhole;
 mod connector;
 mod definition;
 mod filesystem;
+mod lookup;
 mod materialized;
 mod print;
 mod push;
@@ -19,6 +20,7 @@ mod stream_table;
 
 pub use connector::Connector;
 pub use definition::{TableColumn, TableDefinition};
+pub use lookup::lookup_options;
 pub use push::{ChangelogSender, ChangelogTable};
 pub use sink::{Sink, SinkNode};
 pub use stream_table::StreamTable;

@@ -71,6 +71,11 @@ impl StreamNode for SinkNode {
         }
     }
 
+    fn required_upsert_key(&self, _input: usize) -> Option<Vec<usize>> {
+        let key = self.table.primary_key.iter().map(|column| self.table.index_of(column).ok());
+        key.collect::<Option<Vec<_>>>().filter(|key| !key.is_empty() && !self.connector.materializes())
+    }
+
     fn needs_update_before(&self, _input: usize, _output_needed: bool) -> bool {
         self.mode.contains(RowKind::UpdateBefore)
     }

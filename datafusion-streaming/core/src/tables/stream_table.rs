@@ -42,6 +42,11 @@ impl StreamTable {
         &self.definition
     }
 
+    /// Whether the table has a present content, and is no stream.
+    pub fn has_contents(&self) -> bool {
+        self.connector.has_contents()
+    }
+
     /// The columns that must be read and computed for `wanted`, by their index: with those that the
     /// watermark and computed columns refer to.
     fn needed_columns(&self, wanted: &[usize]) -> Result<BTreeSet<usize>> {
@@ -65,6 +70,20 @@ impl StreamTable {
         let mode = self.connector.source_mode().unwrap_or(ChangelogMode::INSERT_ONLY);
         let may_repeat = StreamingOptions::of(session.config_options()).cdc_events_duplicate;
         !self.definition.primary_key.is_empty() && (mode.is_upsert() || may_repeat && !mode.is_insert_only())
+    }
+
+    /// Repeated changes can only be told by a primary key.
+    fn check_duplicates(&self, session: &dyn Session) -> Result<()> {
+        let mode = self.connector.source_mode().unwrap_or(ChangelogMode::INSERT_ONLY);
+        let may_repeat = StreamingOptions::of(session.config_options()).cdc_events_duplicate;
+        if may_repeat && !mode.is_insert_only() && self.definition.primary_key.is_empty() {
+            return plan_err!(
+                "'table.exec.source.cdc-events-duplicate' is set, but table {} has no primary key; declare PRIMARY KEY (…) \
+                 NOT ENFORCED",
+                self.definition.name
+            );
+        }
+        Ok(())
     }
 
     fn add_references(&self, expr: &Expr, needed: &mut BTreeSet<usize>) -> Result<()> {
@@ -104,6 +123,7 @@ impl TableProvider for StreamTable {
             let now = MemTable::try_new(contents.schema(), vec![vec![contents]])?;
             return now.scan(session, projection, &[], None).await;
         }
+        self.check_duplicates(session)?;
         let all: Vec<usize> = (0..table.columns.len()).collect();
         let wanted = projection.unwrap_or(&all);
         let normalized = self.is_normalized(session);

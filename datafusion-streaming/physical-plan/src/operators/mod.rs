@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`calc`] | projection and filter |
 //! | [`changelog_normalize`] | upserts and repeated changes as a proper changelog |
+//! | [`upsert_materialize`] | a changelog by another key than its own |
 //! | [`exchange`] | rows to the partition of their key |
 //! | [`union`] | UNION ALL |
 //! | [`unnest`] | UNNEST: rows with the elements of their collections |
@@ -58,6 +59,7 @@ pub mod to_changelog;
 pub mod top_n;
 pub mod union;
 pub mod unnest;
+pub mod upsert_materialize;
 pub mod watermark_assigner;
 pub mod window_aggregate;
 pub mod window_join;

@@ -23,6 +23,7 @@ use crate::time::{Merged, Watermark, WatermarkMerge};
 /// - A barrier is aligned: an input that has sent it is blocked until all others have, too. Then
 ///   the operator is flushed, its tables are copied, and the barrier goes on.
 /// - Output is cut at the batch size.
+/// - An operator that is done ends before its inputs do.
 /// - The memory of all tables is reserved after each call; over the limit is an error that names
 ///   the operator.
 pub struct Driver {
@@ -94,6 +95,11 @@ impl Driver {
     /// Whether all inputs have ended.
     pub fn is_finished(&self) -> bool {
         self.ports.iter().all(|port| port.ended)
+    }
+
+    /// Whether the operator needs no more input: then all inputs are to be ended.
+    pub fn is_done(&self) -> bool {
+        self.operator.is_done()
     }
 
     /// The processing time at which [`Driver::fire_timer`] is to be called.

@@ -46,6 +46,20 @@ pub trait StreamNode: Any + fmt::Debug + Send + Sync {
         Distribution::Any
     }
 
+    /// The key by which the node takes the changes of an input, if it is not simply by their content: a
+    /// changelog that has another key is brought under this one.
+    fn required_upsert_key(&self, input: usize) -> Option<Vec<usize>> {
+        let _ = input;
+        None
+    }
+
+    /// The columns of an input that decide which rows are put out, and what the columns `output` of them
+    /// are; `None`: all.
+    fn depends_on(&self, input: usize, output: &[usize]) -> Option<Vec<usize>> {
+        let _ = (input, output);
+        None
+    }
+
     /// Whether the node needs the `-U` rows of an input, given whether its own consumer needs `-U`.
     /// The default is that of a node that passes rows through.
     fn needs_update_before(&self, input: usize, output_needed: bool) -> bool {

@@ -50,6 +50,12 @@ pub trait Operator: Send {
         Ok(())
     }
 
+    /// Whether no input can change the output any more: the operator then ends, and its inputs are
+    /// dropped. Asked after every call, and after a restore.
+    fn is_done(&self) -> bool {
+        false
+    }
+
     /// All state that must survive a restart, always in the same order.
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {
         vec![]
@@ -81,6 +87,10 @@ impl<O: Operator + ?Sized> Operator for Box<O> {
 
     fn on_timer(&mut self, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
         (**self).on_timer(cx, out)
+    }
+
+    fn is_done(&self) -> bool {
+        (**self).is_done()
     }
 
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {

@@ -50,6 +50,17 @@ impl OperatorStream {
         Poll::Pending
     }
 
+    /// Drops all inputs: to the operator they have ended.
+    fn end(&mut self) -> Result<()> {
+        let now = self.clock.now();
+        for port in 0..self.ports.len() {
+            if self.ports[port].take().is_some() {
+                self.driver.end(port, now)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Fires the operator's timer if it is due, else makes sure that the task wakes when it is.
     fn poll_timer(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let Some(deadline) = self.driver.next_timer() else {
@@ -81,7 +92,10 @@ impl Stream for OperatorStream {
             if self.failed || self.driver.is_finished() {
                 return Poll::Ready(None);
             }
-            let mut progress = self.poll_ports(cx);
+            let mut progress = match self.driver.is_done() {
+                true => Poll::Ready(self.end()),
+                false => self.poll_ports(cx),
+            };
             if progress.is_pending() {
                 progress = self.poll_timer(cx);
             }

@@ -32,6 +32,7 @@ mod aliases;
 mod columns;
 mod group_windows;
 mod grouping;
+pub(super) mod lookup_options;
 mod numbers;
 mod projection;
 mod rows;

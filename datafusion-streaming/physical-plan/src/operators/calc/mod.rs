@@ -7,6 +7,7 @@ use arrow::array::{AsArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
 use datafusion_physical_expr::expressions::Column;
+use datafusion_physical_expr::utils::collect_columns;
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 use crate::changelog::{ChangelogBatch, RowKind};
@@ -190,6 +191,17 @@ impl StreamNode for CalcNode {
         output_needed || self.filter.is_some()
     }
 
+    fn depends_on(&self, _input: usize, output: &[usize]) -> Option<Vec<usize>> {
+        let mut columns: Vec<usize> = self.filter.iter().flat_map(columns_of).collect();
+        match &self.projection {
+            None => columns.extend(output),
+            Some(projection) => {
+                columns.extend(output.iter().filter_map(|place| projection.get(*place)).flat_map(columns_of));
+            }
+        }
+        Some(columns)
+    }
+
     fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
         self.filter.iter().chain(self.projection.iter().flatten()).collect()
     }
@@ -197,6 +209,11 @@ impl StreamNode for CalcNode {
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
         task.run(self.operator())
     }
+}
+
+/// The columns that an expression refers to.
+fn columns_of(expression: &Arc<dyn PhysicalExpr>) -> Vec<usize> {
+    collect_columns(expression).iter().map(Column::index).collect()
 }
 
 struct Calc {

@@ -6,7 +6,11 @@
 //!                 it; append-only; late rows dropped   (late rows count)
 //!   proctime      +I of the first row of a key         +I, then -U +U for every row that differs
 //! ```
+//!
+//! With mini-batch, of the rows of a key that come in one bundle only the one that is left is looked at:
+//! by processing time always, by rowtime where the changes between are not asked for.
 
+mod bundled;
 mod first;
 mod last;
 
@@ -17,9 +21,11 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion_common::Result;
 
+use self::bundled::BundledDeduplicate;
 use self::first::{ProctimeFirst, RowtimeFirst};
 use self::last::KeepLast;
 use crate::changelog::{ChangelogMode, RowKind};
+use crate::operators::aggregate::Bundling;
 use crate::runtime::{
     Distribution, ElementStream, Operator, StreamNode, StreamTask, StreamTraits, TimeAttributeKind,
 };
@@ -44,6 +50,7 @@ pub struct DeduplicateNode {
     schema: SchemaRef,
     update_before: bool,
     ttl: i64,
+    bundling: Option<Bundling>,
 }
 
 impl DeduplicateNode {
@@ -57,7 +64,19 @@ impl DeduplicateNode {
         schema: SchemaRef,
         ttl: i64,
     ) -> Self {
-        DeduplicateNode { keys, time, kind, keep, schema, update_before: true, ttl }
+        DeduplicateNode { keys, time, kind, keep, schema, update_before: true, ttl, bundling: None }
+    }
+
+    /// The node with mini-batch. By rowtime every change is put out as without, unless `compacting`
+    /// (Flink's `table.exec.deduplicate.mini-batch.compact-changes-enabled`): then that of a bundle is.
+    pub fn with_bundling(self, bundling: Bundling, compacting: bool) -> Self {
+        let is_bundled = match (self.keep, self.is_rowtime()) {
+            (_, false) => true,
+            (Keep::Last, true) => compacting,
+            // it waits for the watermark anyway
+            (Keep::First, true) => false,
+        };
+        DeduplicateNode { bundling: is_bundled.then_some(bundling), ..self }
     }
 
     fn is_rowtime(&self) -> bool {
@@ -76,10 +95,14 @@ impl DeduplicateNode {
 
     /// The operator of the node.
     pub fn operator(&self) -> Result<Box<dyn Operator>> {
-        Ok(match (self.keep, self.is_rowtime()) {
+        let each: Box<dyn Operator> = match (self.keep, self.is_rowtime()) {
             (Keep::First, true) => Box::new(RowtimeFirst::try_new(self.clone())?),
             (Keep::First, false) => Box::new(ProctimeFirst::try_new(self.clone())?),
             (Keep::Last, _) => Box::new(KeepLast::try_new(self.clone())?),
+        };
+        Ok(match self.bundling {
+            Some(bundling) => Box::new(BundledDeduplicate::new(self.clone(), each, bundling)),
+            None => each,
         })
     }
 }
@@ -97,6 +120,9 @@ impl StreamNode for DeduplicateNode {
         };
         let order = if self.is_rowtime() { "ROWTIME" } else { "PROCTIME" };
         write!(f, "keep=[{keep}], key=[{}], order=[{order}]", keys.join(", "))?;
+        if let Some(bundling) = &self.bundling {
+            write!(f, ", mini_batch=[{bundling}]")?;
+        }
         match self.ttl {
             0 => Ok(()),
             ttl => write!(f, ", ttl=[{ttl} ms]"),

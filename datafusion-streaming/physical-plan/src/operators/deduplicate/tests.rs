@@ -6,6 +6,7 @@ use datafusion_common::Result;
 
 use super::{DeduplicateNode, Keep};
 use crate::changelog::ChangelogBatch;
+use crate::operators::aggregate::Bundling;
 use crate::operators::testing::{changes, drain, lines_of, watermark};
 use crate::runtime::{Driver, Operator, StreamElement, StreamNode, TimeAttributeKind};
 
@@ -99,5 +100,31 @@ fn a_snapshot_restores_what_waits_and_what_has_gone_out() -> Result<()> {
     operator.tables()[0].restore(&saved.project(&(1..saved.num_columns()).collect::<Vec<_>>())?)?;
     let lines = values(lines_of(operator, [rows(&[("a", 3, 60), ("b", 4, 60), ("c", 5, 60)])?])?);
     assert_eq!(lines, ["+I b 2", "+I c 5"]);
+    Ok(())
+}
+
+#[test]
+fn of_a_bundle_one_row_of_a_key_is_looked_at() -> Result<()> {
+    let bundling = Bundling { size: 4, latency: 0 };
+    let input = || rows(&[("a", 1, 30), ("a", 2, 20), ("b", 3, 1), ("a", 4, 10), ("a", 5, 40), ("b", 6, 2)]);
+    let lines = |kind, keep, compacting| -> Result<Vec<String>> {
+        let node = node(kind, keep, 0).with_bundling(bundling, compacting);
+        Ok(values(lines_of(node.operator()?, [input()?])?))
+    };
+    let (proctime, rowtime) = (TimeAttributeKind::Proctime, TimeAttributeKind::Rowtime);
+    assert_eq!(lines(proctime, Keep::First, false)?, ["+I a 1", "+I b 3"]);
+    assert_eq!(
+        lines(proctime, Keep::Last, false)?,
+        ["+I b 3", "+I a 4", "-U a 4", "+U a 5", "-U b 3", "+U b 6"]
+    );
+    assert_eq!(
+        lines(rowtime, Keep::Last, true)?,
+        ["+I a 1", "+I b 3", "-U a 1", "+U a 5", "-U b 3", "+U b 6"]
+    );
+    // without compaction the changes are those of single rows
+    assert_eq!(
+        lines(rowtime, Keep::Last, false)?,
+        ["+I a 1", "+I b 3", "-U a 1", "+U a 5", "-U b 3", "+U b 6"]
+    );
     Ok(())
 }

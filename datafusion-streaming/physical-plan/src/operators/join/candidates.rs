@@ -4,12 +4,9 @@ use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::take;
 use datafusion_common::Result;
 
-use super::Residual;
 use super::side::{JoinSide, NONE};
+use super::{MAX_PAIR_BYTES, MAX_PAIRS, Residual, row_bytes};
 use crate::changelog::ChangelogBatch;
-
-/// So many pairs at once are looked at.
-const MAX_PAIRS: usize = 4096;
 
 /// A batch that is being joined.
 #[derive(Clone, Copy)]
@@ -23,8 +20,8 @@ pub(super) struct IncomingBatch<'a> {
     pub now: i64,
 }
 
-/// The matches of consecutive rows of a batch: at least one row, and as many as have not many more
-/// than [`MAX_PAIRS`] together.
+/// The matches of consecutive rows of a batch: at least one row, and no more when they have
+/// [`MAX_PAIRS`] matches.
 pub(super) struct Matches {
     /// The first row.
     first: usize,
@@ -89,8 +86,10 @@ impl Matches {
             rows.resize(rows.len() + ids.len(), row as u32);
         }
         let mut kept = Vec::with_capacity(self.ids.len());
-        for start in (0..self.ids.len()).step_by(MAX_PAIRS) {
-            let end = (start + MAX_PAIRS).min(self.ids.len());
+        let own_bytes = row_bytes(changes.batch().columns(), changes.num_rows());
+        let mut start = 0;
+        while start < self.ids.len() {
+            let end = self.end_of_chunk(start, own_bytes, other);
             let pairs = UInt32Array::from(rows[start..end].to_vec());
             let other_columns = other.rows.columns(&self.ids[start..end])?;
             let mask = residual.evaluate(end - start, |of, place| -> Result<ArrayRef> {
@@ -100,6 +99,7 @@ impl Matches {
                 }
             })?;
             kept.extend((0..mask.len()).map(|pair| mask.is_valid(pair) && mask.value(pair)));
+            start = end;
         }
         let mut matches = Matches { first: self.first, ends: vec![], ids: vec![] };
         let mut pair = 0;
@@ -113,5 +113,15 @@ impl Matches {
             matches.ends.push(matches.ids.len());
         }
         Ok(matches)
+    }
+
+    /// Where the pairs end that are looked at together, of those from `start` on.
+    fn end_of_chunk(&self, start: usize, own_bytes: usize, other: &JoinSide) -> usize {
+        let (mut end, mut bytes) = (start, 0);
+        while end < self.ids.len() && end - start < MAX_PAIRS && bytes < MAX_PAIR_BYTES {
+            bytes += own_bytes + other.bytes_of(self.ids[end]);
+            end += 1;
+        }
+        end
     }
 }

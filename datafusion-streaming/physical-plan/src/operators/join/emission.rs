@@ -10,6 +10,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::side::{JoinSide, NONE};
+use super::{MAX_PAIR_BYTES, MAX_PAIRS, row_bytes};
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::runtime::Output;
 use crate::state::RowArena;
@@ -23,11 +24,9 @@ pub enum OutputColumn {
     Mark,
 }
 
-/// So many rows are put out at once.
-const MAX_ROWS: usize = 4096;
-
 /// Rows to emit, as numbers: a row of the batch that is being joined, and a row that the other side
-/// keeps; [`NONE`] is a side that is padded with NULLs, or not in the output.
+/// keeps; [`NONE`] is a side that is padded with NULLs, or not in the output. They go out in chunks of
+/// [`MAX_PAIRS`] rows or [`MAX_PAIR_BYTES`].
 pub(super) struct Emission<'a> {
     port: usize,
     changes: &'a ChangelogBatch,
@@ -37,6 +36,10 @@ pub(super) struct Emission<'a> {
     others: Vec<u32>,
     kinds: Vec<RowKind>,
     marks: Vec<bool>,
+    /// The mean size of the batch's rows.
+    own_bytes: usize,
+    bytes: usize,
+    out: &'a mut Output,
 }
 
 impl<'a> Emission<'a> {
@@ -46,8 +49,12 @@ impl<'a> Emission<'a> {
         changes: &'a ChangelogBatch,
         columns: &'a [OutputColumn],
         schema: &'a SchemaRef,
+        out: &'a mut Output,
     ) -> Self {
         Emission {
+            own_bytes: row_bytes(changes.batch().columns(), changes.num_rows()),
+            bytes: 0,
+            out,
             port,
             changes,
             columns,
@@ -60,24 +67,32 @@ impl<'a> Emission<'a> {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, row: u32, other: u32, kind: RowKind) {
+    pub(super) fn push(&mut self, other: &JoinSide, row: u32, id: u32, kind: RowKind) -> Result<()> {
         self.rows.push(row);
-        self.others.push(other);
+        self.others.push(id);
         self.kinds.push(kind);
+        self.bytes += self.own_bytes + other.bytes_of(id);
+        match self.rows.len() >= MAX_PAIRS || self.bytes >= MAX_PAIR_BYTES {
+            true => self.flush(other),
+            false => Ok(()),
+        }
     }
 
     /// A row with its mark, of a mark join.
-    pub(super) fn push_marked(&mut self, row: u32, other: u32, kind: RowKind, mark: bool) {
-        self.push(row, other, kind);
+    pub(super) fn push_marked(
+        &mut self,
+        other: &JoinSide,
+        row: u32,
+        id: u32,
+        kind: RowKind,
+        mark: bool,
+    ) -> Result<()> {
         self.marks.push(mark);
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.rows.len() >= MAX_ROWS
+        self.push(other, row, id, kind)
     }
 
     /// Emits what there is.
-    pub(super) fn flush(&mut self, other: &JoinSide, out: &mut Output) -> Result<()> {
+    pub(super) fn flush(&mut self, other: &JoinSide) -> Result<()> {
         let len = self.rows.len();
         if len == 0 {
             return Ok(());
@@ -102,7 +117,8 @@ impl<'a> Emission<'a> {
         let columns = self.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(len));
         let batch = RecordBatch::try_new_with_options(Arc::clone(self.schema), columns, &options)?;
-        out.data(ChangelogBatch::try_new(batch, std::mem::take(&mut self.kinds).into())?);
+        self.out.data(ChangelogBatch::try_new(batch, std::mem::take(&mut self.kinds).into())?);
+        self.bytes = 0;
         self.rows.clear();
         self.others.clear();
         self.marks.clear();
@@ -111,7 +127,7 @@ impl<'a> Emission<'a> {
 }
 
 /// Indices for `take`, NULL for [`NONE`].
-fn indices(rows: &[u32]) -> UInt32Array {
+pub(super) fn indices(rows: &[u32]) -> UInt32Array {
     match rows.contains(&NONE) {
         true => rows.iter().map(|row| (*row != NONE).then_some(*row)).collect(),
         false => UInt32Array::from(rows.to_vec()),

@@ -5,19 +5,21 @@
 //! | [`regular`] | joins of two changelogs, of all that has come on either side |
 //! | [`interval`] | rows of two streams whose times are near each other |
 //! | [`temporal`] | rows with the versions of a table at their time |
+//! | [`lookup`] | rows with what a table has for their keys now |
 
 mod candidates;
 mod emission;
 mod side;
 
 pub mod interval;
+pub mod lookup;
 pub mod regular;
 pub mod temporal;
 
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::{JoinSide, Result};
 use datafusion_physical_expr::PhysicalExpr;
@@ -30,6 +32,25 @@ use crate::expressions::specialized;
 pub const LEFT: usize = 0;
 /// The right input's port.
 pub const RIGHT: usize = 1;
+
+/// The most pairs of rows that are looked at, or put out, at once.
+const MAX_PAIRS: usize = 4096;
+
+/// The most bytes that the rows of these pairs have.
+const MAX_PAIR_BYTES: usize = 8 << 20;
+
+/// How many pairs of this size are looked at at once.
+fn pairs_at_once(pair_bytes: usize) -> usize {
+    (MAX_PAIR_BYTES / pair_bytes.max(1)).clamp(1, MAX_PAIRS)
+}
+
+/// The mean size of the rows of some columns, in bytes.
+fn row_bytes(columns: &[ArrayRef], rows: usize) -> usize {
+    // a slice counts for what it shows, not for the buffers that it shares
+    let bytes: usize =
+        columns.iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum();
+    bytes / rows.max(1)
+}
 
 /// What a pair of rows must fulfil besides equal keys: an expression over some columns of both.
 #[derive(Debug, Clone)]
@@ -78,7 +99,7 @@ impl Residual {
     fn evaluate(
         &self,
         rows: usize,
-        column: impl Fn(usize, usize) -> Result<arrow::array::ArrayRef>,
+        column: impl Fn(usize, usize) -> Result<ArrayRef>,
     ) -> Result<BooleanArray> {
         let columns =
             self.columns.iter().map(|(port, place)| column(*port, *place)).collect::<Result<Vec<_>>>()?;
@@ -102,3 +123,28 @@ impl fmt::Display for Residual {
 
 #[cfg(test)]
 mod testing;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, StringArray};
+
+    use super::{MAX_PAIRS, pairs_at_once, row_bytes};
+
+    #[test]
+    fn wide_pairs_are_looked_at_few_at_a_time() {
+        assert_eq!(pairs_at_once(0), MAX_PAIRS);
+        assert_eq!(pairs_at_once(64), MAX_PAIRS);
+        assert_eq!(pairs_at_once(8192), 1024);
+        assert_eq!(pairs_at_once(100 << 20), 1);
+    }
+
+    #[test]
+    fn a_slice_is_as_wide_as_its_rows() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1000));
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..1000).map(|_| "x".repeat(100))));
+        assert!((108..=116).contains(&row_bytes(&[Arc::clone(&numbers), Arc::clone(&texts)], 1000)));
+        assert!((108..=125).contains(&row_bytes(&[numbers.slice(5, 1), texts.slice(5, 1)], 1)));
+    }
+}

@@ -50,6 +50,11 @@ impl JoinKeys {
         self.interner.slots()
     }
 
+    /// The keys of slots, as columns.
+    pub(super) fn columns(&self, slots: &[u32]) -> Result<Vec<ArrayRef>> {
+        self.interner.columns(slots)
+    }
+
     /// Forgets keys of which no input has a row.
     pub(super) fn release(&mut self, slots: &[u32]) {
         self.interner.release(slots);
@@ -195,6 +200,12 @@ impl JoinSide {
 
     fn is_expired(&self, id: u32, now: i64) -> bool {
         self.options.ttl > 0 && self.written[id as usize].saturating_add(self.options.ttl) <= now
+    }
+
+    /// The size of a row in bytes; 0 for [`NONE`].
+    #[inline]
+    pub(super) fn bytes_of(&self, id: u32) -> usize {
+        if id == NONE { 0 } else { self.rows.get(id).len() }
     }
 
     /// How often a row is there.

@@ -1,4 +1,5 @@
-//! LIMIT and OFFSET on appends: the first rows to arrive. On changelogs LIMIT is a Top-N without an
+//! LIMIT and OFFSET on appends: the first rows to arrive. When they are there, the query ends, which
+//! Flink's does not: nothing that comes later could change them. On changelogs LIMIT is a Top-N without an
 //! order ([`super::top_n`]).
 
 use std::fmt;
@@ -83,6 +84,10 @@ impl Operator for Limit {
         }
         self.seen.value = seen.saturating_add(rows).min(end) as i64;
         Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.seen.value as usize >= self.node.skip.saturating_add(self.node.fetch)
     }
 
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {

@@ -154,3 +154,34 @@ fn by_a_value_rows_change_those_behind_them() -> Result<()> {
     assert_eq!(lines, expected, "the retraction of 9, which is not there, is ignored");
     Ok(())
 }
+
+#[test]
+fn by_a_value_a_partition_without_changes_is_forgotten_after_its_time_to_live() -> Result<()> {
+    let sort = (0, SortOptions::default());
+    let node =
+        ValueOverNode::new(vec![1], sort, true, vec![sum()], input(), schema(1), &StreamTraits::default());
+    let node = node.with_ttl(100);
+    let mut driver = Driver::detached(node.operator()?, 1, 100)?;
+    driver.input(0, rows(&[(1, 0, 0), (2, 1, 0)])?, 1_000)?;
+    driver.input(0, rows(&[(4, 0, 0)])?, 1_050)?;
+    let snapshot = driver.snapshot()?;
+    let mut lines = vec![];
+    // before and after a sweep, and restored
+    driver.input(0, rows(&[(8, 0, 0), (16, 1, 0)])?, 1_149)?;
+    driver.fire_timer(1_260)?;
+    driver.input(0, rows(&[(32, 0, 0), (64, 1, 0)])?, 1_260)?;
+    drain(&mut driver, &mut lines)?;
+    assert_eq!(lines, ["+I 1 1", "+I 2 2", "+I 4 5", "+I 8 13", "+I 16 16", "+I 32 32", "+I 64 64"]);
+
+    let mut operator = node.operator()?;
+    for (table, saved) in operator.tables().into_iter().zip(&snapshot.tables) {
+        let columns: Vec<_> = (1..saved.rows.num_columns()).collect();
+        table.restore(&saved.rows.project(&columns)?)?;
+    }
+    let mut restored = Driver::detached(operator, 1, 100)?;
+    restored.input(0, rows(&[(8, 0, 0), (16, 1, 0)])?, 1_149)?;
+    let mut lines = vec![];
+    drain(&mut restored, &mut lines)?;
+    assert_eq!(lines, ["+I 8 13", "+I 16 16"]);
+    Ok(())
+}

@@ -98,14 +98,12 @@ impl IntervalJoin {
         if self.node.padded[port] {
             let nothing = RecordBatch::new_empty(self.node.inputs[1 - port].clone());
             let nothing = ChangelogBatch::insert_only(nothing);
-            let mut emission = Emission::new(1 - port, &nothing, &self.node.columns, &self.node.schema);
+            let (columns, schema) = (&self.node.columns, &self.node.schema);
+            let mut emission = Emission::new(1 - port, &nothing, columns, schema, out);
             for id in ended.iter().filter(|id| side.matches(**id) == 0) {
-                emission.push(NONE, *id, RowKind::Insert);
-                if emission.is_full() {
-                    emission.flush(side, out)?;
-                }
+                emission.push(side, NONE, *id, RowKind::Insert)?;
             }
-            emission.flush(side, out)?;
+            emission.flush(side)?;
         }
         let mut slots: Vec<u32> = ended.iter().map(|id| side.remove(*id)).collect();
         slots.sort_unstable();
@@ -141,7 +139,7 @@ impl Operator for IntervalJoin {
             if port == LEFT { (left_times, right_times) } else { (right_times, left_times) };
 
         let encoded = this.rows.encode(columns)?;
-        let mut emission = Emission::new(port, changes, &self.node.columns, &self.node.schema);
+        let mut emission = Emission::new(port, changes, &self.node.columns, &self.node.schema, out);
         let batch = IncomingBatch { port, changes, slots: &slots, now: cx.processing_time };
         let accept = |row: usize, id: u32| {
             let (first, last) = interval.partners(port, times[row]);
@@ -152,7 +150,7 @@ impl Operator for IntervalJoin {
             let matches = Matches::of(first, &batch, other, self.node.residual.as_ref(), accept)?;
             for (row, ids) in matches.iter() {
                 for id in ids {
-                    emission.push(row as u32, *id, RowKind::Insert);
+                    emission.push(other, row as u32, *id, RowKind::Insert)?;
                     other.set_matches(*id, 1, 0);
                 }
                 let end = interval.partners(port, times[row]).1;
@@ -162,16 +160,13 @@ impl Operator for IntervalJoin {
                 } else {
                     unused.push(slots[row]);
                     if ids.is_empty() && self.node.padded[port] {
-                        emission.push(row as u32, NONE, RowKind::Insert);
+                        emission.push(other, row as u32, NONE, RowKind::Insert)?;
                     }
-                }
-                if emission.is_full() {
-                    emission.flush(other, out)?;
                 }
             }
             first = matches.end();
         }
-        emission.flush(other, out)?;
+        emission.flush(other)?;
 
         unused.sort_unstable();
         unused.dedup();

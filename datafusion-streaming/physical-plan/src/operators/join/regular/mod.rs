@@ -13,6 +13,7 @@
 //! The rows of a side that is padded, or of which only those with (or without) a match are in the
 //! output, count their matches.
 
+mod bundled;
 mod operator;
 
 use std::fmt;
@@ -22,10 +23,12 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::{JoinType, Result, plan_err};
 use datafusion_physical_expr::PhysicalExpr;
 
+use self::bundled::{BundledJoin, Input};
 use self::operator::RegularJoin;
 use super::side::{JoinKeys, JoinSide, SideOptions};
 use super::{LEFT, OutputColumn, RIGHT, Residual};
 use crate::changelog::{ChangelogMode, RowKind};
+use crate::operators::aggregate::Bundling;
 use crate::runtime::{Distribution, ElementStream, Operator, StreamNode, StreamTask, StreamTraits};
 
 /// More keys than these are not worth knowing.
@@ -44,6 +47,8 @@ pub struct RegularJoinNode {
     ttl: [i64; 2],
     columns: Vec<OutputColumn>,
     schema: SchemaRef,
+    /// With mini-batch: when bundles end, and of each side a key that identifies its rows.
+    bundling: Option<(Bundling, [Option<Vec<usize>>; 2])>,
 }
 
 /// A join of two inputs.
@@ -113,11 +118,18 @@ impl RegularJoinNode {
             retracting: modes.map(|mode| !mode.is_insert_only()),
             ttl,
             schema: spec.schema,
+            bundling: None,
         })
     }
 
+    /// The node with mini-batch: changes are folded by a key that identifies the rows of their side, if
+    /// there is one, before they are joined.
+    pub fn with_bundling(self, bundling: Bundling, unique_keys: [Option<Vec<usize>>; 2]) -> Self {
+        RegularJoinNode { bundling: Some((bundling, unique_keys)), ..self }
+    }
+
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<Box<dyn Operator>> {
         let types: Vec<_> =
             self.keys[LEFT].iter().map(|key| self.inputs[LEFT].field(*key).data_type().clone()).collect();
         let keys = JoinKeys::try_new(&types, self.null_safe)?;
@@ -130,7 +142,15 @@ impl RegularJoinNode {
             };
             JoinSide::try_new(name, Arc::clone(&self.inputs[port]), self.keys[port].clone(), options)
         };
-        Ok(RegularJoin::new(self.clone(), form, keys, [side(LEFT, "left")?, side(RIGHT, "right")?]))
+        let join = RegularJoin::new(self.clone(), form, keys, [side(LEFT, "left")?, side(RIGHT, "right")?]);
+        Ok(match &self.bundling {
+            None => Box::new(join),
+            Some((bundling, [left, right])) => {
+                let inputs = [(LEFT, left), (RIGHT, right)]
+                    .map(|(port, key)| Input::new(Arc::clone(&self.inputs[port]), key.clone()));
+                Box::new(BundledJoin::new(join, self.join_type, *bundling, inputs))
+            }
+        })
     }
 
     /// The place in the output of an input column.
@@ -231,6 +251,9 @@ impl StreamNode for RegularJoinNode {
         }
         if let Some(residual) = &self.residual {
             write!(f, ", where=[{residual}]")?;
+        }
+        if let Some((bundling, _)) = &self.bundling {
+            write!(f, ", mini_batch=[{bundling}]")?;
         }
         match self.ttl {
             [0, 0] => Ok(()),

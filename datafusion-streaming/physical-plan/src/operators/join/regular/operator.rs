@@ -74,7 +74,7 @@ impl Operator for RegularJoin {
         let (this, other) = if port == LEFT { (left, right) } else { (right, left) };
 
         let encoded = this.rows.encode(columns)?;
-        let mut emission = Emission::new(port, changes, &self.node.columns, &self.node.schema);
+        let mut emission = Emission::new(port, changes, &self.node.columns, &self.node.schema, out);
         let batch = IncomingBatch { port, changes, slots: &slots, now };
         let mut first = 0;
         while first < slots.len() {
@@ -99,13 +99,10 @@ impl Operator for RegularJoin {
                     }
                     form => join_tested(&incoming, form, this, other, &mut emission)?,
                 }
-                if emission.is_full() {
-                    emission.flush(other, out)?;
-                }
             }
             first = matches.end();
         }
-        emission.flush(other, out)?;
+        emission.flush(other)?;
 
         if changes.kinds().is_some() {
             let retractions = (0..slots.len()).filter(|row| changes.kind(*row).is_retraction());
@@ -178,7 +175,9 @@ fn join_pairs(
         for id in matches {
             let before = other.matches(*id);
             if before == 0 {
-                (0..other.copies(*id)).for_each(|_| emission.push(NONE, *id, RowKind::Delete));
+                for _ in 0..other.copies(*id) {
+                    emission.push(other, NONE, *id, RowKind::Delete)?;
+                }
             }
             other.set_matches(*id, before + 1, now);
         }
@@ -189,16 +188,20 @@ fn join_pairs(
         _ => kind,
     };
     for id in matches {
-        (0..other.copies(*id)).for_each(|_| emission.push(row, *id, pair));
+        for _ in 0..other.copies(*id) {
+            emission.push(other, row, *id, pair)?;
+        }
     }
     if this_padded && matches.is_empty() {
-        emission.push(row, NONE, pair);
+        emission.push(other, row, NONE, pair)?;
     }
     if other_padded && retraction {
         for id in matches {
             let before = other.matches(*id);
             if before == 1 {
-                (0..other.copies(*id)).for_each(|_| emission.push(NONE, *id, RowKind::Insert));
+                for _ in 0..other.copies(*id) {
+                    emission.push(other, NONE, *id, RowKind::Insert)?;
+                }
             }
             other.set_matches(*id, before.saturating_sub(1), now);
         }
@@ -219,8 +222,8 @@ fn join_kept(
     match form {
         Form::Semi(_) if matches == 0 => {}
         Form::Anti(_) if matches > 0 => {}
-        Form::Mark(_) => emission.push_marked(incoming.row, NONE, incoming.kind, matches > 0),
-        _ => emission.push(incoming.row, NONE, incoming.kind),
+        Form::Mark(_) => emission.push_marked(other, incoming.row, NONE, incoming.kind, matches > 0)?,
+        _ => emission.push(other, incoming.row, NONE, incoming.kind)?,
     }
     store(incoming, matches, this)
 }
@@ -244,13 +247,13 @@ fn join_tested(
         }
         for _ in 0..other.copies(*id) {
             match form {
-                Form::Anti(_) if retraction => emission.push(NONE, *id, RowKind::Insert),
-                Form::Anti(_) => emission.push(NONE, *id, RowKind::Delete),
+                Form::Anti(_) if retraction => emission.push(other, NONE, *id, RowKind::Insert)?,
+                Form::Anti(_) => emission.push(other, NONE, *id, RowKind::Delete)?,
                 Form::Mark(_) => {
-                    emission.push_marked(NONE, *id, RowKind::UpdateBefore, before > 0);
-                    emission.push_marked(NONE, *id, RowKind::UpdateAfter, after > 0);
+                    emission.push_marked(other, NONE, *id, RowKind::UpdateBefore, before > 0)?;
+                    emission.push_marked(other, NONE, *id, RowKind::UpdateAfter, after > 0)?;
                 }
-                Form::Semi(_) | Form::Pairs { .. } => emission.push(NONE, *id, kind),
+                Form::Semi(_) | Form::Pairs { .. } => emission.push(other, NONE, *id, kind)?,
             }
         }
     }

@@ -1,9 +1,11 @@
 use datafusion_common::{JoinType, Result};
 
 use super::super::testing::{output, rows, spec};
+use super::super::{LEFT, RIGHT};
 use super::{JoinSpec, RegularJoinNode};
 use crate::changelog::ChangelogMode;
-use crate::operators::testing::drain;
+use crate::operators::aggregate::Bundling;
+use crate::operators::testing::{drain, watermark};
 use crate::runtime::{Driver, Operator, StreamNode, StreamTraits, SubtaskSnapshot};
 use crate::state::StateTable;
 
@@ -147,5 +149,43 @@ fn keys_of_different_types_are_refused() -> Result<()> {
     let spec = JoinSpec { keys: [vec![0], vec![1]], ..spec(JoinType::Inner, false) };
     let error = RegularJoinNode::try_new(spec, [ChangelogMode::ALL; 2], [0, 0]).unwrap_err();
     assert!(error.to_string().contains("cast one of them"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_bundle_is_folded_before_it_is_joined() -> Result<()> {
+    let bundling = Bundling { size: 100, latency: 0 };
+    let left =
+        ["+I 1 10", "-U 1 10", "+U 1 11", "-U 2 20", "+U 2 21", "-U 2 21", "+U 2 22", "+I 3 30", "-D 3 30"];
+    let joined = |unique_key: Option<Vec<usize>>| -> Result<Vec<String>> {
+        let node = RegularJoinNode::try_new(spec(JoinType::Inner, false), [ChangelogMode::ALL; 2], [0, 0])?;
+        let node = node.with_bundling(bundling, [unique_key, None]);
+        let input = vec![
+            (LEFT, rows(&["+I 2 20"], false)?),
+            (RIGHT, rows(&["+I 1 0", "+I 2 0", "+I 3 0"], false)?),
+            (LEFT, watermark(1)),
+            (RIGHT, watermark(1)),
+            (LEFT, rows(&left, false)?),
+            (LEFT, watermark(2)),
+            (RIGHT, watermark(2)),
+        ];
+        let mut lines = output(node.operator()?, input)?;
+        lines.retain(|line| !line.starts_with("watermark"));
+        Ok(lines)
+    };
+    assert_eq!(joined(Some(vec![0]))?, ["+I 2 20 2 0", "+I 1 11 1 0", "-U 2 20 2 0", "+U 2 22 2 0"]);
+    // without a key only what comes and goes within the bundle is left out
+    assert_eq!(joined(None)?, ["+I 2 20 2 0", "+U 1 11 1 0", "-U 2 20 2 0", "+U 2 22 2 0"]);
+    Ok(())
+}
+
+#[test]
+fn a_bundle_ends_when_it_is_full() -> Result<()> {
+    let node = RegularJoinNode::try_new(spec(JoinType::Left, false), [ChangelogMode::ALL; 2], [0, 0])?;
+    let node = node.with_bundling(Bundling { size: 3, latency: 0 }, [Some(vec![0]), Some(vec![0])]);
+    let input =
+        vec![(LEFT, rows(&["+I 1 10", "+I 2 20"], false)?), (RIGHT, rows(&["+I 1 5", "+I 2 6"], false)?)];
+    // the right side is joined first, so that the left one is not padded in vain
+    assert_eq!(output(node.operator()?, input)?, ["+I 1 10 1 5", "+I 2 20 NULL NULL"]);
     Ok(())
 }

@@ -35,6 +35,8 @@ pub struct TemporalJoinNode {
     residual: Option<Residual>,
     inputs: [SchemaRef; 2],
     schema: SchemaRef,
+    /// Old contents of updates take back the version that they were.
+    retracting: bool,
     /// The node is a plan's, in which the inputs are not streams yet.
     planned: bool,
 }
@@ -65,7 +67,16 @@ impl TemporalJoinNode {
                 "a join FOR SYSTEM_TIME AS OF needs columns of both tables to be equal: the versioned table's primary key"
             );
         }
-        Ok(TemporalJoinNode { keys, times: [time, 0], outer, residual, inputs, schema, planned: true })
+        Ok(TemporalJoinNode {
+            keys,
+            times: [time, 0],
+            outer,
+            residual,
+            inputs,
+            schema,
+            retracting: false,
+            planned: true,
+        })
     }
 
     /// The node over streams: of these it takes the versioned table's rowtime and key.
@@ -137,6 +148,13 @@ impl TemporalJoinNode {
             }
         }
         Ok(TemporalJoinNode { times: [self.times[LEFT], rowtime.column], planned: false, ..self.clone() })
+    }
+
+    /// The node over a versioned table with a filter above its changes. What an update makes of a row
+    /// may fail the filter, which then lets the old content pass alone: as in Flink that deletes the
+    /// version at the time from which it was valid.
+    pub fn with_filtered_versions(self) -> Self {
+        TemporalJoinNode { retracting: true, ..self }
     }
 
     /// The operator of the node.

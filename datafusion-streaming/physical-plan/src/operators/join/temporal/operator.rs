@@ -83,7 +83,7 @@ impl Operator for TemporalJoin {
         self.link_restored()?;
         match port {
             LEFT => self.waiting.add(changes, &mut self.keys),
-            _ => self.versions.add(changes, &mut self.keys),
+            _ => self.versions.add(changes, self.node.retracting, &mut self.keys),
         }
     }
 

@@ -80,9 +80,14 @@ impl Versions {
         self.versions.get(slot as usize).is_some_and(|versions| !versions.is_empty())
     }
 
-    /// Adds versions. Old contents of updates are none: where they come, they are passed over. A key
-    /// that is NULL is equal to none.
-    pub(super) fn add(&mut self, changes: &ChangelogBatch, keys: &mut JoinKeys) -> Result<()> {
+    /// Adds versions. Old contents of updates are none, and passed over, unless they are deletions at
+    /// their own time (`retracting`). A key that is NULL is equal to none.
+    pub(super) fn add(
+        &mut self,
+        changes: &ChangelogBatch,
+        retracting: bool,
+        keys: &mut JoinKeys,
+    ) -> Result<()> {
         let columns = changes.batch().columns();
         let key_columns = self.key_columns(columns);
         let slots = keys.slots_of(&key_columns, changes.num_rows())?;
@@ -91,10 +96,11 @@ impl Versions {
         let encoded = self.rows.encode(columns)?;
         for (row, slot) in slots.into_iter().enumerate() {
             let kind = changes.kind(row);
-            if kind == RowKind::UpdateBefore || key_columns.iter().any(|key| key.is_null(row)) {
+            let is_version = kind != RowKind::UpdateBefore || retracting;
+            if !is_version || key_columns.iter().any(|key| key.is_null(row)) {
                 continue;
             }
-            let id = self.insert(encoded.get(row), kind == RowKind::Delete)?;
+            let id = self.insert(encoded.get(row), kind.is_retraction())?;
             self.put(slot, times[row], id);
         }
         Ok(())

@@ -38,6 +38,7 @@ pub struct ValueOverNode {
     /// Columns that do not tell two rows apart.
     ignored: Vec<usize>,
     update_before: bool,
+    ttl: i64,
 }
 
 impl ValueOverNode {
@@ -57,7 +58,24 @@ impl ValueOverNode {
         let is_proctime =
             |column: &usize| traits.time_attribute(*column) == Some(TimeAttributeKind::Proctime);
         let ignored = (0..input.fields().len()).filter(is_proctime).collect();
-        ValueOverNode { keys, sort, has_peers, calls, input, width, schema, ignored, update_before: true }
+        ValueOverNode {
+            keys,
+            sort,
+            has_peers,
+            calls,
+            input,
+            width,
+            schema,
+            ignored,
+            update_before: true,
+            ttl: 0,
+        }
+    }
+
+    /// The node with a time to live: a partition that has had no change for so many milliseconds is
+    /// forgotten; 0: never.
+    pub fn with_ttl(self, ttl: i64) -> Self {
+        ValueOverNode { ttl, ..self }
     }
 
     /// The operator of the node.
@@ -86,7 +104,11 @@ impl StreamNode for ValueOverNode {
             self.sort.1,
             if self.has_peers { "RANGE" } else { "ROWS" },
             calls.join(", ")
-        )
+        )?;
+        match self.ttl {
+            0 => Ok(()),
+            ttl => write!(f, ", ttl=[{ttl} ms]"),
+        }
     }
 
     fn schema(&self) -> SchemaRef {

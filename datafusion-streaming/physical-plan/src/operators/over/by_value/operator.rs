@@ -19,7 +19,7 @@ use crate::operators::aggregate::{AggregateCall, Aggregates};
 use crate::operators::over::OverCall;
 use crate::runtime::{Context, Operator, Output, TableSnapshot};
 use crate::state::{
-    KeyInterner, Place, RowId, RowStore, SortKey, SortKeys, StateTable, equal_values, keyed_snapshot,
+    Expiry, KeyInterner, Place, RowId, RowStore, SortKey, SortKeys, StateTable, equal_values, keyed_snapshot,
     split_extra,
 };
 
@@ -42,6 +42,8 @@ struct Partitions<K> {
     partitions: Vec<Partition<K>>,
     arrivals: u64,
     rows: usize,
+    /// By partition.
+    expiry: Expiry,
 }
 
 #[derive(Debug, Clone)]
@@ -97,6 +99,7 @@ impl<K: SortKey> ValueOver<K> {
                 partitions: vec![],
                 arrivals: 0,
                 rows: 0,
+                expiry: Expiry::new(node.ttl),
                 node: node.clone(),
             },
             node,
@@ -280,7 +283,30 @@ impl<K: SortKey> Partitions<K> {
         let mut slots = vec![];
         self.keys.intern(&keys, batch.num_rows(), &mut slots)?;
         self.partitions.resize_with(self.keys.slots(), || Partition { rows: BTreeMap::new(), results: None });
+        self.expiry.grow(self.keys.slots());
         Ok(slots)
+    }
+
+    /// Drops the rows of a partition.
+    fn clear(&mut self, slot: u32) {
+        let partition = &mut self.partitions[slot as usize];
+        partition.results = None;
+        for row in std::mem::take(&mut partition.rows).into_values() {
+            self.store.remove(row);
+            self.rows -= 1;
+        }
+    }
+
+    /// Gives back the slots of those partitions that have no rows.
+    fn release(&mut self, mut slots: Vec<u32>) {
+        slots.sort_unstable();
+        slots.dedup();
+        slots.retain(|slot| self.partitions[*slot as usize].rows.is_empty());
+        for slot in &slots {
+            self.partitions[*slot as usize].results = None;
+            self.expiry.forget(*slot);
+        }
+        self.keys.release(&slots);
     }
 }
 
@@ -297,14 +323,30 @@ impl<K: SortKey> Operator for ValueOver<K> {
         let keys = self.state.sort_keys.encode(batch.columns(), batch.num_rows())?;
         let mut outputs = vec![];
         self.state.store.open(batch);
-        for (row, slot) in slots.into_iter().enumerate() {
-            match self.change(slot as usize, row, K::of(keys.row(row)), changes.kind(row))? {
+        for (row, slot) in slots.iter().enumerate() {
+            if self.state.expiry.is_expired(*slot, cx.processing_time) {
+                self.state.clear(*slot);
+            }
+            match self.change(*slot as usize, row, K::of(keys.row(row)), changes.kind(row))? {
                 Some(told) => outputs.push(told),
                 None => cx.metrics.ignored_retractions.add(1),
             }
+            self.state.expiry.touch(*slot, cx.processing_time);
         }
         self.state.store.close()?;
+        self.state.release(slots);
         out.data(ChangelogBatch::concat(&self.node.schema, &outputs)?);
+        Ok(())
+    }
+
+    fn next_timer(&self) -> Option<i64> {
+        self.state.expiry.next_sweep()
+    }
+
+    fn on_timer(&mut self, cx: &mut Context<'_>, _out: &mut Output) -> Result<()> {
+        let expired = self.state.expiry.sweep(cx.processing_time);
+        expired.iter().for_each(|slot| self.state.clear(*slot));
+        self.state.release(expired);
         Ok(())
     }
 
@@ -323,6 +365,7 @@ impl<K: SortKey> StateTable for Partitions<K> {
         self.keys.memory_size()
             + self.store.memory_size()
             + self.partitions.capacity() * size_of::<Partition<K>>()
+            + self.expiry.memory_size()
             // a B-tree is two thirds full on average
             + self.rows * (size_of::<((K, u64), RowId)>() * 3 / 2 + results)
     }
@@ -330,11 +373,15 @@ impl<K: SortKey> StateTable for Partitions<K> {
     fn snapshot(&self) -> Result<TableSnapshot> {
         let ids: Vec<RowId> =
             self.partitions.iter().flat_map(|partition| partition.rows.values().copied()).collect();
-        keyed_snapshot(self.name(), &self.node.keys, &self.store.rows(&ids)?, vec![])
+        let written = self.partitions.iter().enumerate().flat_map(|(slot, partition)| {
+            std::iter::repeat_n(self.expiry.written(slot as u32), partition.rows.len())
+        });
+        let written = vec![("$written", written.collect())];
+        keyed_snapshot(self.name(), &self.node.keys, &self.store.rows(&ids)?, written)
     }
 
     fn restore(&mut self, saved: &RecordBatch) -> Result<()> {
-        let (batch, _) = split_extra(saved, &self.node.input, 0)?;
+        let (batch, extra) = split_extra(saved, &self.node.input, 1)?;
         let slots = self.intern(&batch)?;
         let keys = self.sort_keys.encode(batch.columns(), batch.num_rows())?;
         self.store.open(&batch);
@@ -343,6 +390,9 @@ impl<K: SortKey> StateTable for Partitions<K> {
             let id = self.store.add(row);
             self.partitions[slot as usize].rows.insert((K::of(keys.row(row)), self.arrivals), id);
             self.rows += 1;
+            if let Some(written) = extra.first().and_then(|written| written.get(row)) {
+                self.expiry.touch(slot, *written);
+            }
         }
         self.store.close()
     }

@@ -15,8 +15,8 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 use datafusion_streaming_physical_plan::config::{RootMode, StreamingOptions};
 
 use super::{
-    CountingSetOperation, FromChangelog, GlobalAggregate, StreamingExtensionPlanner, TemporalJoin,
-    ToChangelog, Unnest, WindowTvf,
+    CountingSetOperation, FromChangelog, GlobalAggregate, MatchRecognize, StreamingExtensionPlanner,
+    TemporalJoin, ToChangelog, Unnest, WindowTvf,
 };
 
 /// Plans queries with nodes of this crate, and leaves all others to the planner that the session
@@ -69,6 +69,7 @@ fn has_streaming_nodes(plan: &LogicalPlan) -> Result<bool> {
                 || node.is::<ToChangelog>()
                 || node.is::<CountingSetOperation>()
                 || node.is::<FromChangelog>()
+                || node.is::<MatchRecognize>()
                 || node.is::<Unnest>()
                 || node.is::<TemporalJoin>();
         }

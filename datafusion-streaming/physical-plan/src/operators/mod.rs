@@ -22,6 +22,7 @@
 //! | [`limit`] | the first rows to arrive |
 //! | [`sort`] | rows in the order of their rowtime |
 //! | [`over`] | OVER aggregations |
+//! | [`match_recognize`] | MATCH_RECOGNIZE: rows that follow each other as a pattern says |
 //! | [`join`] | joins |
 //! | [`to_changelog`] | the row kind as a column |
 //! | [`from_changelog`] | a column with row kinds as a changelog |
@@ -41,6 +42,7 @@ pub mod group_aggregate;
 pub mod join;
 pub mod limit;
 pub mod local_group_aggregate;
+pub mod match_recognize;
 pub mod over;
 mod row_changes;
 pub mod session;

@@ -95,11 +95,6 @@ impl<'a> Binder<'a> {
         self.references
     }
 
-    /// The name that an identifier stands for.
-    pub fn normalize(&self, name: Ident) -> String {
-        self.cx.normalize_ident(name)
-    }
-
     /// The definition of a variable, over references.
     pub fn definition(&mut self, name: &str, definition: SqlExpr) -> Result<Expr> {
         self.clause = Clause::Define;

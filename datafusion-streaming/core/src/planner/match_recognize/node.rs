@@ -186,7 +186,7 @@ impl MatchRecognize {
         }
         let mut fields: Vec<(Option<TableReference>, FieldRef)> = vec![];
         for column in &clauses.partition_by {
-            let field = input.field_from_column(column)?;
+            let field = input.field(input.index_of_column(column)?);
             fields.push((None, Arc::new(field.as_ref().clone())));
         }
         for (name, measure) in &clauses.measures {

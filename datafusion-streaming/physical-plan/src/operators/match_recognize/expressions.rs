@@ -259,7 +259,7 @@ pub(super) fn gather(store: &RowStore, column: usize, places: &[Option<Place>]) 
 }
 
 /// Matches that are found, with their rows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct FoundMatches {
     pub processing_time: i64,
     found: Vec<Found>,
@@ -275,6 +275,11 @@ struct Found {
 }
 
 impl FoundMatches {
+    /// No matches yet, at this processing time.
+    pub fn new(processing_time: i64) -> Self {
+        FoundMatches { processing_time, found: vec![], rows: vec![] }
+    }
+
     /// Adds a match with its rows from the last to the first.
     pub fn push(&mut self, order: usize, time: i64, back: impl Iterator<Item = (u16, Place)>) {
         let first = self.rows.len();

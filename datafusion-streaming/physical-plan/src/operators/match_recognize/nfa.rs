@@ -95,10 +95,6 @@ impl Nfa {
         &self.states[state as usize]
     }
 
-    pub fn states(&self) -> impl Iterator<Item = &State> {
-        self.states.iter()
-    }
-
     fn add(&mut self, variable: u16, transitions: Vec<Transition>) -> StateId {
         self.states.push(State { variable, transitions, checks: vec![] });
         (self.states.len() - 1) as StateId

@@ -78,7 +78,7 @@ impl MatchRecognize {
         out: &mut Output,
     ) -> Result<()> {
         let due = self.sorted(due)?;
-        let mut found = FoundMatches { processing_time: cx.processing_time, ..FoundMatches::default() };
+        let mut found = FoundMatches::new(cx.processing_time);
         let rows: Vec<DueRow> = due
             .iter()
             .map(|(time, due)| DueRow { place: self.state.store.place(due.row), time: *time })

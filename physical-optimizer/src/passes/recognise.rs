@@ -15,6 +15,7 @@ use datafusion_physical_plan::repartition::RepartitionExec;
 use datafusion_physical_plan::union::UnionExec;
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::late_rows::LateRowsNode;
+use datafusion_streaming_physical_plan::operators::match_recognize::MatchRecognizeNode;
 use datafusion_streaming_physical_plan::operators::session::SessionTvfNode;
 use datafusion_streaming_physical_plan::operators::union::UnionNode;
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
@@ -124,6 +125,9 @@ fn replace(
     if let Some(sessions) = with_time(&plan, &inputs, context) {
         return StreamExec::plan(sessions, inputs);
     }
+    if let Some(matches) = timed_match(&plan, &inputs)? {
+        return StreamExec::plan(matches, inputs);
+    }
     let inputs = under_required_keys(&plan, inputs, context)?;
     replace_children_if_necessary(plan, inputs)
 }
@@ -173,6 +177,25 @@ fn with_time(
         true => sessions,
         false => sessions.with_allowed_lateness(context.options.window_lateness()),
     })
+}
+
+/// A MATCH_RECOGNIZE with the kind of the time that it orders by, which the logical plan does not know.
+fn timed_match(
+    plan: &Arc<dyn ExecutionPlan>,
+    inputs: &[Arc<dyn ExecutionPlan>],
+) -> Result<Option<MatchRecognizeNode>> {
+    let node = plan.downcast_ref::<StreamExec>().and_then(|stream| stream.node().downcast_ref());
+    let Some(node): Option<&MatchRecognizeNode> = node else { return Ok(None) };
+    let input = inputs.first().and_then(|input| input.downcast_ref::<StreamExec>());
+    match input.and_then(|input| input.traits().time_attribute(node.time)) {
+        Some(kind) => Ok(Some(MatchRecognizeNode { kind, ..node.clone() })),
+        None => plan_err!(
+            "MATCH_RECOGNIZE must order by a time attribute first, but the column {} is not one: declare WATERMARK FOR \
+             it in its table (or WITH ORDER of an unbounded DataFusion table), or order by PROCTIME(), and pass it on \
+             as it is",
+            node.time_name()
+        ),
+    }
 }
 
 /// A projection; over a filter alone, the two become one Calc.

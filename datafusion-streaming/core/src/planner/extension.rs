@@ -25,9 +25,10 @@ use datafusion_streaming_physical_plan::runtime::StreamExec;
 use datafusion_streaming_physical_plan::time::WindowAssigner;
 
 use super::lookup::lookup_join;
+use super::match_recognize::{plan_match_recognize, plan_match_values};
 use super::{
-    CountingSetOperation, FromChangelog, GlobalAggregate, LateRows, StateTtl, TemporalJoin, ToChangelog, Unnest,
-    WindowTvf,
+    CountingSetOperation, FromChangelog, GlobalAggregate, LateRows, MatchRecognize, MatchValues, StateTtl,
+    TemporalJoin, ToChangelog, Unnest, WindowTvf,
 };
 
 /// Plans the logical nodes of this crate. [`install`](crate::install) puts it in place; a session
@@ -62,6 +63,18 @@ impl ExtensionPlanner for StreamingExtensionPlanner {
             let schema = Arc::clone(UserDefinedLogicalNodeCore::schema(set).inner());
             let node = SetOperationNode::new(set.operation(), schema);
             return StreamExec::plan(node, physical_inputs.to_vec()).map(Some);
+        }
+        if let Some(values) = node.as_any().downcast_ref::<MatchValues>() {
+            return Ok(Some(plan_match_values(values)));
+        }
+        if let Some(recognize) = node.as_any().downcast_ref::<MatchRecognize>() {
+            let [input, _values] = physical_inputs else {
+                return plan_err!("MATCH_RECOGNIZE has an input, and values that it refers to");
+            };
+            let create =
+                |expr: &Expr, schema: &DFSchema| planner.create_physical_expr(expr, schema, session, context);
+            let node = plan_match_recognize(recognize, &create)?;
+            return StreamExec::plan(node, vec![Arc::clone(input)]).map(Some);
         }
         let ([logical], [physical]) = (logical_inputs, physical_inputs) else { return Ok(None) };
         if let Some(windows) = node.as_any().downcast_ref::<WindowTvf>() {

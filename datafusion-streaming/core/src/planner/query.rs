@@ -15,8 +15,8 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 use datafusion_streaming_physical_plan::config::{RootMode, StreamingOptions};
 
 use super::{
-    CountingSetOperation, FromChangelog, GlobalAggregate, LateRows, StateTtl, StreamingExtensionPlanner, TemporalJoin,
-    ToChangelog, Unnest, WindowTvf,
+    CountingSetOperation, FromChangelog, GlobalAggregate, LateRows, MatchRecognize, StateTtl,
+    StreamingExtensionPlanner, TemporalJoin, ToChangelog, Unnest, WindowTvf,
 };
 
 /// Plans queries with nodes of this crate, and leaves all others to the planner that the session
@@ -71,6 +71,7 @@ fn has_streaming_nodes(plan: &LogicalPlan) -> Result<bool> {
                 || node.is::<CountingSetOperation>()
                 || node.is::<StateTtl>()
                 || node.is::<FromChangelog>()
+                || node.is::<MatchRecognize>()
                 || node.is::<Unnest>()
                 || node.is::<TemporalJoin>();
         }

@@ -27,14 +27,15 @@ use datafusion_streaming_physical_plan::time::WindowAssigner;
 use futures::FutureExt;
 
 use super::intervals::{interval_millis, positive};
+use super::match_recognize::match_recognize;
 use super::{
     CountingSetOperation, FromChangelog, LateRows, StateTtl, ToChangelog, UnnestSource, VersionedTable, WindowTvf,
 };
 use crate::sql::rewrite::{AS_OF, EXCEPT_ALL, INTERSECT_ALL, STATE_TTL};
 use crate::sql::{TableArgument, descriptor_columns};
 
-/// Plans `TUMBLE(…)`, `HOP(…)`, `CUMULATE(…)`, `SESSION(…)`, `LATE_ROWS(…)` and `TO_CHANGELOG(…)` in FROM, for both doors. Refuses
-/// `FOR SYSTEM_TIME AS OF`, which DataFusion would ignore silently.
+/// Plans `TUMBLE(…)`, `HOP(…)`, `CUMULATE(…)`, `SESSION(…)`, `LATE_ROWS(…)`, `TO_CHANGELOG(…)` and MATCH_RECOGNIZE
+/// in FROM, for both doors. Refuses `FOR SYSTEM_TIME AS OF`, which DataFusion would ignore silently.
 #[derive(Debug)]
 pub struct StreamingRelationPlanner {
     catalogs: Arc<dyn CatalogProviderList>,
@@ -270,6 +271,12 @@ impl RelationPlanner for StreamingRelationPlanner {
         relation: TableFactor,
         cx: &mut dyn RelationPlannerContext,
     ) -> Result<RelationPlanning> {
+        if matches!(relation, TableFactor::MatchRecognize { .. }) {
+            return match match_recognize(relation.clone(), cx)? {
+                Some(planned) => Ok(RelationPlanning::Planned(Box::new(planned))),
+                None => Ok(RelationPlanning::Original(Box::new(relation))),
+            };
+        }
         let (name, args, alias) = match &relation {
             TableFactor::UNNEST {
                 array_exprs,

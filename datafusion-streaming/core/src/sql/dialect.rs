@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+use super::ast::call;
 use super::{functions, json_functions, literals, table_argument, tokens};
 
 /// Flink SQL for sqlparser: identifiers are quoted by backticks and case-sensitive, strings by single quotes with
@@ -87,7 +88,7 @@ impl Dialect for FlinkDialect {
             "CASE" => Some(functions::parse_case(parser)),
             "FINAL" | "RUNNING" if matches!(second.token, Token::Word(_)) => {
                 parser.advance_token();
-                Some(parser.parse_prefix())
+                Some(parser.parse_prefix().map(|value| call(&name.to_ascii_lowercase(), vec![value])))
             }
             "MAP" if second.token == Token::LBracket => Some(functions::parse_map(parser)),
             "INTERVAL" => Some(literals::parse_interval(parser)),

@@ -16,7 +16,7 @@
 //! | `x BETWEEN SYMMETRIC a AND b` | `(x BETWEEN a AND b OR x BETWEEN b AND a)` |
 //! | `x = ANY (a, b)` | `(x = a OR x = b)` |
 //! | `CASE x WHEN a, b THEN …` | `CASE x WHEN a THEN … WHEN b THEN …` |
-//! | `FINAL LAST(x)`, `RUNNING LAST(x)` | `LAST(x)`: the same while a match is one row |
+//! | `FINAL LAST(x)`, `RUNNING LAST(x)` | `final(LAST(x))`, `running(LAST(x))`, of which MATCH_RECOGNIZE knows |
 //!
 //! [`super::json_functions`] has those for JSON.
 

@@ -25,6 +25,7 @@
 //! | [`limit`] | the first rows to arrive |
 //! | [`sort`] | rows in the order of their rowtime |
 //! | [`over`] | OVER aggregations |
+//! | [`match_recognize`] | MATCH_RECOGNIZE: rows that follow each other as a pattern says |
 //! | [`join`] | joins |
 //! | [`to_changelog`] | the row kind as a column |
 //! | [`from_changelog`] | a column with row kinds as a changelog |
@@ -47,6 +48,7 @@ pub mod late_rows;
 pub mod limit;
 pub mod local_group_aggregate;
 pub mod local_window_aggregate;
+pub mod match_recognize;
 pub mod over;
 mod row_changes;
 pub mod session;

@@ -342,7 +342,7 @@ fn match_recognize() {
     };
     assert_eq!(table.to_string(), "(SELECT * FROM t) AS `$derived1`");
     assert_eq!(after_match_skip.unwrap().to_string(), "AFTER MATCH SKIP TO LAST A");
-    assert_eq!(measures[0].to_string(), "LAST(A.id) AS id");
+    assert_eq!(measures[0].to_string(), "final(LAST(A.id)) AS id");
     let (within, symbols) = split_within(symbols);
     assert_eq!(within.unwrap().to_string(), "INTERVAL '3600000 milliseconds'");
     let symbols: Vec<_> = symbols.iter().map(ToString::to_string).collect();

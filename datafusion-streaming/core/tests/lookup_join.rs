@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{MemTable, Session, TableProvider};
-use datafusion::common::{Constraint, Constraints, Result};
+use datafusion::common::{Constraint, Constraints, DataFusionError, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionContext;
@@ -129,7 +129,7 @@ async fn answer(
     while let Some(changes) = changelog.next().await {
         lines.extend(changelog_lines([&changes?])?);
     }
-    sending.await.unwrap()?;
+    sending.await.map_err(|error| DataFusionError::External(Box::new(error)))??;
     Ok(lines)
 }
 

@@ -29,7 +29,8 @@ use futures::FutureExt;
 use super::intervals::{interval_millis, positive};
 use super::match_recognize::match_recognize;
 use super::{
-    CountingSetOperation, FromChangelog, LateRows, StateTtl, ToChangelog, UnnestSource, VersionedTable, WindowTvf,
+    CountingSetOperation, FromChangelog, LateRows, StateTtl, ToChangelog, UnnestSource, VersionedTable,
+    WindowTvf,
 };
 use crate::sql::rewrite::{AS_OF, EXCEPT_ALL, INTERSECT_ALL, STATE_TTL};
 use crate::sql::{TableArgument, descriptor_columns};

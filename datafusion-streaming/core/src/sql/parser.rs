@@ -144,7 +144,10 @@ impl ScriptParser<'_> {
         let mut query = self.parser.parse_query()?;
         rewrite::query(&mut query)?;
         rewrite::state_ttl::apply(&mut query, &self.hints)?;
-        rewrite::lookup_options::apply(&mut query, self.hints.iter().map(|(at, hint)| (*at, hint)));
+        rewrite::lookup_options::apply(
+            &mut query,
+            self.hints.iter().map(|located| (located.at, &located.hint)),
+        );
         Ok(datafusion(SqlStatement::Query(query)))
     }
 
@@ -152,7 +155,10 @@ impl ScriptParser<'_> {
         let mut insert = self.parser.parse_statement()?;
         rewrite::insert(&mut insert)?;
         rewrite::state_ttl::apply(&mut insert, &self.hints)?;
-        rewrite::lookup_options::apply(&mut insert, self.hints.iter().map(|(at, hint)| (*at, hint)));
+        rewrite::lookup_options::apply(
+            &mut insert,
+            self.hints.iter().map(|located| (located.at, &located.hint)),
+        );
         Ok(datafusion(insert))
     }
 
@@ -176,7 +182,10 @@ impl ScriptParser<'_> {
         let definition = self.source.between(start, self.location()).to_string();
         rewrite::query(&mut query)?;
         rewrite::state_ttl::apply(&mut query, &self.hints)?;
-        rewrite::lookup_options::apply(&mut query, self.hints.iter().map(|(at, hint)| (*at, hint)));
+        rewrite::lookup_options::apply(
+            &mut query,
+            self.hints.iter().map(|located| (located.at, &located.hint)),
+        );
         let view = CreateView { name, temporary, if_not_exists, columns, comment, query, definition };
         Ok(Statement::CreateView(Box::new(view)))
     }

@@ -212,7 +212,7 @@ impl SourceReader for Files {
     }
 
     fn parse_errors(&self) -> usize {
-        let ignored = self.0.ignored();
+        let ignored = self.reader.ignored();
         usize::try_from(ignored.records + ignored.fields).unwrap_or(usize::MAX)
     }
 }

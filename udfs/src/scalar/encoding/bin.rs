@@ -21,8 +21,10 @@ pub(super) fn bin() -> ScalarUDF {
         |args| {
             let numbers = Integer::new(args, 0)?;
             write_rows(args.number_rows, 16 * args.number_rows, |row, result| {
-                // writing to a String cannot fail
-                Ok(numbers.get(row).map(|number| drop(write!(result, "{number:b}"))))
+                Ok(numbers.get(row).map(|number| {
+                    // writing to a String cannot fail
+                    let _ = write!(result, "{number:b}");
+                }))
             })
         },
     )

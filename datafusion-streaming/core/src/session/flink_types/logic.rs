@@ -1,7 +1,7 @@
 //! AND, OR and NOT, and tests for NULL.
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{BinaryExpr, Case, Cast, Expr, ExprSchemable, Operator, ScalarUDF, lit, when};
 use datafusion_streaming_udfs::scalar::{DecimalArithmetic, FloatComparison};

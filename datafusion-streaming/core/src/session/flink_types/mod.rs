@@ -26,10 +26,10 @@ pub(super) use planner::Arithmetic;
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue, plan_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
@@ -38,7 +38,6 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion_streaming_udfs::scalar::FlinkCast;
-use datafusion_streaming_udfs::types::FLINK_TYPE;
 
 /// Plans operators and casts whose Flink meaning is not DataFusion's as calls of Flink's functions, and casts
 /// operands to the types in which Flink computes. It runs before DataFusion's type coercion, which leaves what has
@@ -141,12 +140,10 @@ fn expr_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let Ok(from) = expr.get_type(schema) else {
                 return Ok(Transformed::no(Expr::Cast(Cast { expr, field })));
             };
-            if !FlinkCast::differs(&from, &field)? {
-                return Ok(match same_type(&expr, &from, &field, schema) {
-                    // the column itself, with what it is besides its type, such as a time attribute
-                    true => Transformed::yes(*expr),
-                    false => Transformed::no(Expr::Cast(Cast { expr, field })),
-                });
+            // a cast time is no time attribute any more, even one that is cast to its own type
+            let is_same_time = from == *field.data_type() && kinds::is_timestamp(&from);
+            if !FlinkCast::differs(&from, &field)? && !is_same_time {
+                return Ok(Transformed::no(Expr::Cast(Cast { expr, field })));
             }
             Ok(Transformed::yes(call(FlinkCast::new(field, false), vec![*expr])))
         }
@@ -170,14 +167,6 @@ fn expr_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::ScalarFunction(function) => functions::function(function, schema),
         other => Ok(Transformed::no(other)),
     }
-}
-
-/// Whether a cast is to the exact type that a column has.
-fn same_type(expr: &Expr, from: &DataType, to: &Field, schema: &DFSchema) -> bool {
-    let Expr::Column(column) = expr else { return false };
-    from == to.data_type()
-        && !to.metadata().contains_key(FLINK_TYPE)
-        && schema.field_from_column(column).is_ok_and(|field| !field.metadata().contains_key(FLINK_TYPE))
 }
 
 /// A binary expression in parts.

@@ -64,7 +64,7 @@ fn periods_overlap() {
         (one, two, two, three, "true"),
         (two, one, three, two, "true"),
         (one, one, two, three, "false"),
-        ("NULL", one, two, three, "false"),
+        ("NULL", one, two, three, "NULL"),
         (one, "NULL", one, three, "NULL"),
     ] {
         assert_eq!(

@@ -117,6 +117,6 @@ mod tests {
         heap.retain(|item| item.1 != 'd');
         assert_eq!(heap.items(), [(1, 'e'), (2, 'c'), (2, 'a'), (3, 'f')]);
         let rest: Vec<_> = std::iter::from_fn(|| heap.pop()).map(|item| item.1).collect();
-        assert_eq!(rest, ['e', 'a', 'c', 'f']);
+        assert_eq!(rest, ['e', 'c', 'a', 'f']);
     }
 }

@@ -15,7 +15,7 @@ const EVENTS: u64 = 1_000_000;
 
 /// The key columns of the batches.
 fn keys(keys: u64, columns: &[usize]) -> Vec<Vec<ArrayRef>> {
-    blocks(&Kv { keys }, EVENTS)
+    blocks(Kv { keys }, EVENTS)
         .map(|block| block.unwrap().batch.project(columns).unwrap().columns().to_vec())
         .collect()
 }

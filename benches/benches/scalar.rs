@@ -1,5 +1,7 @@
 //! Flink's scalar kernels against DataFusion's nearest ones, on batches of 1,024 and 8,192 rows, with and without NULLs.
 
+#![expect(missing_docs, reason = "the group that Criterion's macro makes")]
+
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Float64Array, Int32Array, StringArray};
@@ -66,7 +68,8 @@ fn flink(name: &str) -> Arc<ScalarUDF> {
 }
 
 fn words(rows: usize, nulls: bool) -> ArrayRef {
-    let word = |row: usize| (!nulls || row % 7 != 0).then(|| format!("word {} of {row}", row * 31 % 97));
+    let word =
+        |row: usize| (!nulls || !row.is_multiple_of(7)).then(|| format!("word {} of {row}", row * 31 % 97));
     Arc::new((0..rows).map(word).collect::<StringArray>())
 }
 
@@ -77,7 +80,7 @@ fn ints(rows: usize, nulls: bool) -> ArrayRef {
 }
 
 fn doubles(rows: usize, nulls: bool) -> ArrayRef {
-    let value = |row: usize| (!nulls || row % 7 != 0).then_some((row * 7 % 1_000) as f64 / 3.0);
+    let value = |row: usize| (!nulls || !row.is_multiple_of(7)).then_some((row * 7 % 1_000) as f64 / 3.0);
     Arc::new((0..rows).map(value).collect::<Float64Array>())
 }
 
@@ -88,6 +91,9 @@ fn text(value: &str) -> ColumnarValue {
 fn int(value: i64) -> ColumnarValue {
     ColumnarValue::Scalar(ScalarValue::from(value))
 }
+
+/// A name, the arguments of a function of ours, and a function of DataFusion's with its arguments.
+type Pair = (&'static str, Vec<ColumnarValue>, Arc<ScalarUDF>, Vec<ColumnarValue>);
 
 fn scalars(criterion: &mut Criterion) {
     use datafusion::functions::{math, string, unicode};
@@ -100,7 +106,7 @@ fn scalars(criterion: &mut Criterion) {
                 || ColumnarValue::Array(Arc::clone(&floats)),
             );
             let int32 = |value: i32| ColumnarValue::Scalar(ScalarValue::from(value));
-            let pairs: Vec<(&str, Vec<ColumnarValue>, Arc<ScalarUDF>, Vec<ColumnarValue>)> = vec![
+            let pairs: Vec<Pair> = vec![
                 ("hex", vec![word()], string::lower(), vec![word()]),
                 ("to_base64", vec![word()], string::lower(), vec![word()]),
                 (

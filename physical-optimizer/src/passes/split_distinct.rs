@@ -137,6 +137,9 @@ fn constant(input: &Arc<dyn ExecutionPlan>, column: usize) -> Option<Arc<dyn Phy
     expression.is::<Literal>().then(|| Arc::clone(expression))
 }
 
+/// The input of the first level, its keys there, and its calls.
+type FirstLevel = (Arc<dyn ExecutionPlan>, Vec<usize>, Vec<AggregateCall>);
+
 /// The input with the buckets of distinct values, the keys of the first level, and the calls over it.
 ///
 /// Flink also puts the values of MIN, MAX, FIRST_VALUE and LAST_VALUE into buckets, as they keep all of them
@@ -146,7 +149,7 @@ fn bucketed(
     calls: &[AggregateCall],
     input: &Arc<dyn ExecutionPlan>,
     buckets: u32,
-) -> Result<(Arc<dyn ExecutionPlan>, Vec<usize>, Vec<AggregateCall>)> {
+) -> Result<FirstLevel> {
     let is_split = |call: &AggregateCall| {
         call.distinct || matches!(call.function.name(), "min" | "max" | "first_value" | "last_value")
     };
@@ -186,7 +189,7 @@ fn expanded(
     keys: &[usize],
     calls: &[AggregateCall],
     (grouped, sets, split_by): (usize, &[Option<usize>], &[Option<usize>]),
-) -> Result<(Arc<dyn ExecutionPlan>, Vec<usize>, Vec<AggregateCall>)> {
+) -> Result<FirstLevel> {
     let set = |(id, set): (usize, &Option<usize>)| {
         let of_bucket = |bucket: usize| set.is_none() || bucket != id;
         let nulls = (0..keys.len()).map(|key| key >= grouped && of_bucket(key - grouped));

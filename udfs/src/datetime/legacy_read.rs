@@ -55,7 +55,7 @@ impl LegacyPattern {
                 Element::Field(letter, count) => {
                     // of fields without anything between them each but the last takes just its digits
                     let adjacent = matches!(self.elements.get(index + 1), Some(Element::Field(next, width))
-                        if !matches!(next, 'G' | 'E' | 'a' | 'z' | 'Z' | 'X') && !(matches!(next, 'M' | 'L') && *width >= 3));
+                        if !(matches!(next, 'G' | 'E' | 'a' | 'z' | 'Z' | 'X') || matches!(next, 'M' | 'L') && *width >= 3));
                     rest = fields.read(*letter, *count, adjacent, rest)?;
                 }
             }
@@ -139,7 +139,7 @@ fn name<'a>(names: &[&str], text: &'a str) -> Option<(usize, &'a str)> {
     let whole = names.iter().position(|name| begins(name)).map(|index| (index, names[index].len()));
     let (index, length) = whole.or_else(|| {
         let short = |name: &&str| name.len() > 3 && begins(&name[..3]);
-        names.iter().position(|name| short(&name)).map(|index| (index, 3))
+        names.iter().position(short).map(|index| (index, 3))
     })?;
     Some((index, &text[length..]))
 }

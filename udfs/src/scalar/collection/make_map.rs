@@ -20,7 +20,7 @@ fn types(args: &[DataType]) -> Option<(Vec<DataType>, DataType)> {
     let key = common_type_of(args.iter().step_by(2))?;
     let value = common_type_of(args.iter().skip(1).step_by(2))?;
     let types = [key.clone(), value.clone()].into_iter().cycle().take(args.len()).collect();
-    (args.len() % 2 == 0).then(|| (types, map_of(key, value)))
+    args.len().is_multiple_of(2).then(|| (types, map_of(key, value)))
 }
 
 fn evaluate(args: &ScalarFunctionArgs) -> Result<ArrayRef> {

@@ -197,7 +197,7 @@ impl MatchBuffer {
     }
 
     /// The row `offset` rows before the last one of a variable, or of all.
-    pub fn from_last(&self, node: NodeId, variable: Option<u16>, offset: usize) -> Option<NodeId> {
+    pub fn nth_last(&self, node: NodeId, variable: Option<u16>, offset: usize) -> Option<NodeId> {
         let mut id = self.last_of(node, variable);
         if id == NONE || (variable.is_some() && offset > self.node(id).ordinal as usize) {
             return None;
@@ -212,13 +212,13 @@ impl MatchBuffer {
     }
 
     /// The row `offset` rows behind the first one of a variable, or of all.
-    pub fn from_first(&self, node: NodeId, variable: Option<u16>, offset: usize) -> Option<NodeId> {
+    pub fn nth_first(&self, node: NodeId, variable: Option<u16>, offset: usize) -> Option<NodeId> {
         if variable.is_some() && offset == 0 {
             let last = self.last_of(node, variable);
             return (last != NONE).then(|| self.node(last).run);
         }
         let back = self.count(node, variable).checked_sub(offset + 1)?;
-        self.from_last(node, variable, back)
+        self.nth_last(node, variable, back)
     }
 
     /// All nodes in use, each behind its parent.

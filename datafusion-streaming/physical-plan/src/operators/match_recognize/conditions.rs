@@ -86,12 +86,12 @@ impl Bound for Candidates<'_> {
                 if offset == before {
                     return Some(current.place);
                 }
-                self.buffer.from_first(node, variable, offset)
+                self.buffer.nth_first(node, variable, offset)
             }
             (true, false) if offset == 0 => return Some(current.place),
-            (true, false) => self.buffer.from_last(node, variable, offset - 1),
-            (false, true) => self.buffer.from_first(node, variable, offset),
-            (false, false) => self.buffer.from_last(node, variable, offset),
+            (true, false) => self.buffer.nth_last(node, variable, offset - 1),
+            (false, true) => self.buffer.nth_first(node, variable, offset),
+            (false, false) => self.buffer.nth_last(node, variable, offset),
         };
         node.map(|node| self.place(node))
     }
@@ -99,7 +99,7 @@ impl Bound for Candidates<'_> {
     fn rows(&self, one: usize, variable: Option<u16>, places: &mut Vec<Place>) {
         let Candidate { node, current } = self.candidates[one];
         let first = places.len();
-        let mut last = if node == NONE { None } else { self.buffer.from_last(node, variable, 0) };
+        let mut last = if node == NONE { None } else { self.buffer.nth_last(node, variable, 0) };
         while let Some(node) = last {
             places.push(self.place(node));
             let parent = self.buffer.node(node).parent;

@@ -287,10 +287,10 @@ impl Matcher {
             AfterMatch::SkipToNextRow => return Ok(found.start + 1),
             AfterMatch::SkipPastLastRow => return Ok(sequence(found.node) + 1),
             AfterMatch::SkipToFirst(variable) => {
-                (variable, buffer.from_first(found.node, Some(variable as u16), 0))
+                (variable, buffer.nth_first(found.node, Some(variable as u16), 0))
             }
             AfterMatch::SkipToLast(variable) => {
-                (variable, buffer.from_last(found.node, Some(variable as u16), 0))
+                (variable, buffer.nth_last(found.node, Some(variable as u16), 0))
             }
         };
         let clause = self.after.display(&self.pattern);

@@ -87,7 +87,7 @@ async fn explain_shows_what_is_matched() -> Result<()> {
     for part in [
         "MatchRecognize: key=[k], order=[ts, v DESC",
         "pattern=[A B{2,3}? C], after=[SKIP TO LAST B], within=[60000 ms]",
-        "define=[A AS n = a, B AS B.v > LAST(B.v, 1)]",
+        "define=[A AS A.n = a, B AS LAST(B.v, 1) < B.v]",
         "measures=[FIRST(A.v, 0), count(letters.v) of B, MATCH_ROWTIME()]",
         "mode=[I], rowtime=[t]",
     ] {

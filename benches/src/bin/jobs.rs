@@ -47,6 +47,10 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[String]) -> Result<()> {
     match arguments {
+        [command] if command == "--help" => {
+            println!("{USAGE}");
+            Ok(())
+        }
         [command] if command == "--list" => {
             QUERIES.iter().for_each(|query| println!("{}", query.name));
             Ok(())

@@ -248,7 +248,7 @@ async fn windows_that_cannot_be_are_refused_with_what_to_write_instead() -> Resu
         (&no_time, &["time column v", "must be a timestamp"]),
         (&offset, &["OFFSET (7000 ms)", "less than 5000 ms", "write 2000 ms"]),
         (&partition, &["TUMBLE takes no PARTITION BY", "GROUP BY of the query"]),
-        (rank, &["use ROW_NUMBER()", "use ROW_NUMBER()"]),
+        (rank, &["RANK over window_start and window_end", "use ROW_NUMBER()"]),
         (
             "SELECT TUMBLE_START(ts, INTERVAL '5' SECOND) FROM taps",
             &["TUMBLE(…) is a window of the GROUP BY clause", "group by it, with the same arguments"],

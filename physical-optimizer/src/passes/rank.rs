@@ -69,6 +69,8 @@ pub(super) fn window_function(call: &Arc<dyn WindowExpr>) -> Option<&WindowUDFEx
 /// A filter on the rank, in terms of the columns of the window function's input and, behind them, the
 /// rank.
 struct RankQuery {
+    /// The window function's name.
+    function: String,
     input: Arc<dyn ExecutionPlan>,
     partition: Vec<Arc<dyn PhysicalExpr>>,
     order: Vec<PhysicalSortExpr>,
@@ -115,9 +117,6 @@ impl RankQuery {
             }
         }
         let Some((range, rest)) = rank_range(&predicate, rank)? else { return Ok(None) };
-        if name != "row_number" {
-            return plan_err!("a Top-N by {}() has no streaming form: use ROW_NUMBER()", name.to_uppercase());
-        }
         let is_constant = |sort: &PhysicalSortExpr| collect_columns(&sort.expr).is_empty();
         if function.order_by().iter().all(is_constant) {
             return plan_err!("a Top-N needs an ORDER BY of columns: ROW_NUMBER() OVER (… ORDER BY column)");
@@ -130,6 +129,7 @@ impl RankQuery {
             columns = outer.map(|it| substituted(Arc::clone(&it.expr), &columns)).collect::<Result<_>>()?;
         }
         Ok(Some(RankQuery {
+            function: name,
             input: without_sort(input),
             partition: function.partition_by().to_vec(),
             order: function.order_by().to_vec(),
@@ -154,8 +154,12 @@ impl RankQuery {
         let order = columns.sort_places(&self.order)?;
         let input = columns.calc(input)?;
         let traits = traits_of(&input)?;
-        if is_over_windows(&keys, traits) {
+        if is_over_windows(&keys, traits, context) {
             return Ok(None);
+        }
+        if self.function != "row_number" {
+            let function = self.function.to_uppercase();
+            return plan_err!("a Top-N by {function}() has no streaming form: use ROW_NUMBER()");
         }
 
         let rank_field = self.ranked.field(rank).clone();
@@ -214,11 +218,14 @@ impl RankQuery {
 }
 
 /// Whether the partition is that of the windows of the input: a window Top-N, which is another operator.
-fn is_over_windows(keys: &[usize], traits: &StreamTraits) -> bool {
-    traits.window.as_ref().is_some_and(|window| {
-        let has = |places: &[usize]| keys.iter().any(|key| places.contains(key));
-        window.rowtime && has(&window.start) && has(&window.end)
-    })
+/// Windows that late rows update are ranked as any changing table.
+pub(super) fn is_over_windows(keys: &[usize], traits: &StreamTraits, context: &PlanContext) -> bool {
+    let are_updated = !traits.mode.is_insert_only() && context.options.window_lateness() > 0;
+    !are_updated
+        && traits.window.as_ref().is_some_and(|window| {
+            let has = |places: &[usize]| keys.iter().any(|key| places.contains(key));
+            window.rowtime && has(&window.start) && has(&window.end)
+        })
 }
 
 /// The columns of a schema.

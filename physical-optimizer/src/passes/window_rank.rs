@@ -19,6 +19,7 @@ use datafusion_streaming_physical_plan::operators::window_rank::{WindowColumns, 
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 use datafusion_streaming_physical_plan::time::LocalZone;
 
+use super::rank::is_over_windows;
 use super::recognise::recognise;
 use super::{PlanContext, is_streaming};
 
@@ -51,8 +52,7 @@ pub(super) fn plan_window_rank(
     let Some(stream) = input.downcast_ref::<StreamExec>() else { return Ok(None) };
     let traits = stream.traits();
     let Some(window) = traits.window.as_ref() else { return Ok(None) };
-    if !traits.mode.is_insert_only() && context.options.window_lateness() > 0 {
-        // windows that late rows update are ranked as any changing table
+    if window.rowtime && !is_over_windows(&partition, traits, context) {
         return Ok(None);
     }
     let of_window = |columns: &[usize]| partition.iter().copied().find(|column| columns.contains(column));

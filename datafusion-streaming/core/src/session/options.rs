@@ -111,10 +111,12 @@ fn set_own(config: &mut ConfigOptions, key: &str, value: &str) -> Result<()> {
         .extensions
         .get_mut::<StreamingOptions>()
         .ok_or_else(|| plan_datafusion_err!("the streaming extension is not installed in this session"))?;
-    let known: Vec<String> = options.entries().into_iter().map(|entry| entry.key).collect();
-    if !known.iter().any(|name| name == key) {
-        let near = suggestion(key, known.iter().map(String::as_str));
-        return plan_err!("there is no option 'streaming.{key}'; {near}");
+    let known: Vec<String> =
+        options.entries().into_iter().map(|entry| format!("streaming.{}", entry.key)).collect();
+    let full = format!("streaming.{key}");
+    if !known.contains(&full) {
+        let near = suggestion(&full, known.iter().map(String::as_str));
+        return plan_err!("there is no option '{full}'; {near}");
     }
     options.set(key, value)
 }

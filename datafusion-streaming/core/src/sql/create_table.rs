@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use datafusion::common::TableReference;
-use datafusion::sql::sqlparser::ast::{Expr, Query, visit_expressions_mut};
+use datafusion::sql::sqlparser::ast::{Expr, Query, visit_expressions};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
@@ -254,18 +254,24 @@ fn expect_not_enforced(parser: &mut Parser) -> Result<(), ParserError> {
 
 /// An expression, rewritten, and its text with all column names in backticks, as Flink shows it.
 fn parse_expr(parser: &mut Parser) -> Result<(Expr, String), ParserError> {
+    let start = parser.index();
     let mut expr = parser.parse_expr()?;
-    let mut shown = expr.clone();
-    let _ = visit_expressions_mut(&mut shown, |expr| {
+    let mut columns = vec![];
+    let _ = visit_expressions(&expr, |expr| {
         match expr {
-            Expr::Identifier(name) => name.quote_style = Some('`'),
-            Expr::CompoundIdentifier(names) => names.iter_mut().for_each(|name| name.quote_style = Some('`')),
+            Expr::Identifier(name) => columns.push(name.value.clone()),
+            Expr::CompoundIdentifier(names) => columns.extend(names.iter().map(|name| name.value.clone())),
             _ => {}
         }
         ControlFlow::<()>::Continue(())
     });
+    let shown = |index: usize| match &parser.token_at(index).token {
+        Token::Word(word) if columns.contains(&word.value) => format!("`{}`", word.value),
+        token => token.to_string(),
+    };
+    let text: String = (start..parser.index()).map(shown).collect();
     rewrite::expression(&mut expr)?;
-    Ok((expr, shown.to_string()))
+    Ok((expr, text.trim().to_string()))
 }
 
 /// `[COMMENT 'text']`

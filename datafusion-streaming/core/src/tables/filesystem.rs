@@ -191,13 +191,7 @@ impl SourceReader for Files {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<StreamElement>>> {
         async move {
             let Some(changes) = self.reader.next().await? else { return Ok(None) };
-            let changes = match changes.kinds() {
-                Some(kinds) if self.upsert => {
-                    let kept = kinds.iter().map(|kind| Some(kind != RowKind::UpdateBefore)).collect();
-                    changes.filter(&kept)?
-                }
-                _ => changes,
-            };
+            let changes = if self.upsert { changes.without_update_before()? } else { changes };
             Ok(Some(StreamElement::Data(changes)))
         }
         .boxed()

@@ -112,12 +112,9 @@ impl Writing {
         while !self.done {
             match self.input.next().await.transpose()? {
                 Some(StreamElement::Data(changes)) => {
-                    let changes = match changes.kinds() {
-                        Some(kinds) if self.drops_update_before => {
-                            let kept = kinds.iter().map(|kind| Some(kind != RowKind::UpdateBefore)).collect();
-                            changes.filter(&kept)?
-                        }
-                        _ => changes,
+                    let changes = match self.drops_update_before {
+                        true => changes.without_update_before()?,
+                        false => changes,
                     };
                     self.sink.write(&changes).await?;
                     self.rows += changes.num_rows() as u64;

@@ -91,6 +91,15 @@ impl ChangelogBatch {
         })
     }
 
+    /// The rows without `-U`; itself where there are none.
+    pub fn without_update_before(self) -> Result<Self> {
+        let Some(kinds) = &self.kinds else { return Ok(self) };
+        if !kinds.iter().any(|kind| kind == RowKind::UpdateBefore) {
+            return Ok(self);
+        }
+        self.filter(&kinds.iter().map(|kind| Some(kind != RowKind::UpdateBefore)).collect())
+    }
+
     /// `rows`, in that order.
     pub fn take(&self, rows: &[u32]) -> Result<Self> {
         let indices = UInt32Array::from(rows.to_vec());

@@ -35,6 +35,7 @@
 //! | [`source`] | DataFusion plans as insert-only sources |
 
 pub mod aggregate;
+mod bundled;
 pub mod calc;
 pub mod changelog_normalize;
 pub mod deduplicate;
@@ -49,6 +50,7 @@ pub mod limit;
 pub mod local_group_aggregate;
 pub mod local_window_aggregate;
 pub mod match_recognize;
+mod mixed_rows;
 pub mod over;
 mod row_changes;
 pub mod session;

@@ -71,16 +71,16 @@ impl WindowRows {
     }
 
     /// Keeps the rows whose windows have not fired and returns these windows. Rows of windows that have, but
-    /// take rows still, are returned by window, to be kept one after the other; others are dropped.
+    /// take rows still, are returned one by one, since each is an update of its own; others are dropped.
     pub(crate) fn add(&mut self, changes: &ChangelogBatch, cx: &Context<'_>) -> Result<Added> {
         let changes = self.on_time(changes, cx)?;
-        let mut late: BTreeMap<(i64, i64), Vec<u32>> = BTreeMap::new();
+        let mut late: Vec<(TimeWindow, u32)> = vec![];
         if self.lateness > 0 {
             let starts = millis_of(changes.batch().column(self.columns.start))?;
             let ends = millis_of(changes.batch().column(self.columns.end))?;
             for (row, (start, end)) in (0u32..).zip(starts.iter().zip(ends.iter())) {
                 if self.has_fired(*end, cx.watermark) {
-                    late.entry((*end, *start)).or_default().push(row);
+                    late.push((TimeWindow { start: *start, end: *end }, row));
                 }
             }
         }
@@ -88,12 +88,10 @@ impl WindowRows {
             return Ok(Added { windows: self.keep(changes)?, late: vec![] });
         }
         let mut is_early = vec![true; changes.num_rows()];
-        late.values().flatten().for_each(|row| is_early[*row as usize] = false);
+        late.iter().for_each(|(_, row)| is_early[*row as usize] = false);
         let windows = self.keep(changes.filter(&BooleanArray::from(is_early))?)?;
-        let of_window = |((end, start), rows): ((i64, i64), Vec<u32>)| {
-            Ok((TimeWindow { start, end }, changes.take(&rows)?))
-        };
-        Ok(Added { windows, late: late.into_iter().map(of_window).collect::<Result<_>>()? })
+        let late = late.into_iter().map(|(window, row)| (window, changes.slice(row as usize, 1))).collect();
+        Ok(Added { windows, late })
     }
 
     /// Keeps rows; returns their windows.

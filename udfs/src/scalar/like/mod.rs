@@ -2,6 +2,7 @@
 
 mod like_predicate;
 mod pattern;
+mod predicate;
 mod similar_pattern;
 mod similar_predicate;
 

@@ -6,7 +6,7 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{BinaryExpr, Case, Cast, Expr, ExprSchemable, Operator, ScalarUDF, lit, when};
 use datafusion_streaming_udfs::scalar::{DecimalArithmetic, FloatComparison};
 
-use super::kinds::is_number;
+use super::kinds::is_text;
 use super::{call, refuse_null};
 
 /// `a AND b`, or `a OR b`. Where `b` may fail it is evaluated only for the rows for which `a` does not tell the answer, as in Flink. `a` stays an
@@ -53,7 +53,7 @@ pub(super) fn may_fail(expr: &Expr, schema: &DFSchema) -> bool {
             Expr::ScalarFunction(function) => match function.func.name() {
                 "mod" | "flink_integer_divide" => !function.args.get(1).is_some_and(is_nonzero),
                 "flink_cast" => function.args.first().is_some_and(|arg| {
-                    arg.get_type(schema).is_ok_and(|from| !is_number(&from)) && !arg.column_refs().is_empty()
+                    arg.get_type(schema).is_ok_and(|from| is_text(&from)) && !arg.column_refs().is_empty()
                 }),
                 "element" | "to_timestamp_ltz" | "from_base64" => true,
                 _ => false,

@@ -5,14 +5,14 @@ mod rows;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
-use arrow::compute::interleave;
+use arrow::array::{Array, AsArray};
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 use datafusion_physical_expr::PhysicalExpr;
 
 use self::rows::KeyedRows;
 use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
+use crate::operators::mixed_rows::MixedRows;
 use crate::runtime::{
     Context, Distribution, ElementStream, Operator, Output, StreamNode, StreamTask, StreamTraits,
 };
@@ -113,31 +113,6 @@ struct ChangelogNormalize {
     rows: KeyedRows,
 }
 
-/// Rows to emit: from the batch, or from the state.
-#[derive(Default)]
-struct Emission {
-    /// Pairs of the source, [`INCOMING`] or [`STORED`], and the place in it.
-    places: Vec<(usize, usize)>,
-    stored: Vec<u32>,
-    kinds: Vec<RowKind>,
-}
-
-const INCOMING: usize = 0;
-const STORED: usize = 1;
-
-impl Emission {
-    fn incoming(&mut self, row: usize, kind: RowKind) {
-        self.places.push((INCOMING, row));
-        self.kinds.push(kind);
-    }
-
-    fn stored(&mut self, id: u32, kind: RowKind) {
-        self.places.push((STORED, self.stored.len()));
-        self.stored.push(id);
-        self.kinds.push(kind);
-    }
-}
-
 impl Operator for ChangelogNormalize {
     fn process(
         &mut self,
@@ -155,7 +130,7 @@ impl Operator for ChangelogNormalize {
         };
         let kept = kept.as_ref().map(|mask| mask.as_boolean());
 
-        let mut emission = Emission::default();
+        let mut emission = MixedRows::default();
         for (row, slot) in slots.iter().enumerate() {
             let kind = changes.kind(row);
             let last = self.rows.get(*slot);
@@ -183,20 +158,9 @@ impl Operator for ChangelogNormalize {
                 (_, None) => {}
             }
         }
-        if !emission.kinds.is_empty() {
-            let stored = self.rows.columns(&emission.stored)?;
-            let column = |place: usize| -> Result<ArrayRef> {
-                match emission.stored.is_empty() {
-                    true => Ok(interleave(&[columns[place].as_ref()], &emission.places)?),
-                    false => {
-                        Ok(interleave(&[columns[place].as_ref(), stored[place].as_ref()], &emission.places)?)
-                    }
-                }
-            };
-            let output = (0..columns.len()).map(column).collect::<Result<Vec<_>>>()?;
-            let options = RecordBatchOptions::new().with_row_count(Some(emission.kinds.len()));
-            let batch = RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), output, &options)?;
-            out.data(ChangelogBatch::try_new(batch, emission.kinds.into())?);
+        let emitted = emission.finish(columns, |stored| self.rows.columns(stored), &self.node.schema)?;
+        if let Some(emitted) = emitted {
+            out.data(emitted);
         }
         self.rows.forget(slots);
         Ok(())

@@ -4,21 +4,20 @@ use datafusion_common::Result;
 
 use super::{DeduplicateNode, Keep};
 use crate::changelog::ChangelogBatch;
-use crate::operators::aggregate::{Bundle, Bundling};
-use crate::runtime::{Context, Flush, Operator, Output};
-use crate::state::StateTable;
-use crate::time::{Watermark, millis_of};
+use crate::operators::aggregate::Bundling;
+use crate::operators::bundled::{Bundled, TakesBundles};
+use crate::runtime::{Context, Operator, Output};
+use crate::time::millis_of;
 
 pub(super) struct BundledDeduplicate {
     node: DeduplicateNode,
     inner: Box<dyn Operator>,
-    bundle: Bundle,
     rows: Vec<ChangelogBatch>,
 }
 
 impl BundledDeduplicate {
-    pub(super) fn new(node: DeduplicateNode, inner: Box<dyn Operator>, bundling: Bundling) -> Self {
-        BundledDeduplicate { node, inner, bundle: Bundle::new(bundling), rows: vec![] }
+    pub(super) fn new(node: DeduplicateNode, inner: Box<dyn Operator>, bundling: Bundling) -> Bundled<Self> {
+        Bundled::new(BundledDeduplicate { node, inner, rows: vec![] }, bundling)
     }
 
     /// Of each key the row that is left of the bundle, in the order in which these came.
@@ -57,61 +56,25 @@ impl BundledDeduplicate {
         kept.sort_unstable();
         rows.take(&kept).map(Some)
     }
+}
+
+impl TakesBundles for BundledDeduplicate {
+    fn push(&mut self, _port: usize, rows: ChangelogBatch) {
+        self.rows.push(rows);
+    }
 
     fn finish(&mut self, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        self.bundle.restart();
         match self.fold()? {
             Some(rows) => self.inner.process(0, &rows, cx, out),
             None => Ok(()),
         }
     }
-}
 
-impl Operator for BundledDeduplicate {
-    fn process(
-        &mut self,
-        _port: usize,
-        changes: &ChangelogBatch,
-        cx: &mut Context<'_>,
-        out: &mut Output,
-    ) -> Result<()> {
-        let mut first = 0;
-        while first < changes.num_rows() {
-            let rows = self.bundle.room().min(changes.num_rows() - first);
-            self.rows.push(changes.slice(first, rows));
-            first += rows;
-            if self.bundle.add(rows, cx.processing_time) {
-                self.finish(cx, out)?;
-            }
-        }
-        Ok(())
+    fn inner(&self) -> &dyn Operator {
+        self.inner.as_ref()
     }
 
-    fn on_watermark(&mut self, watermark: Watermark, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        self.finish(cx, out)?;
-        self.inner.on_watermark(watermark, cx, out)
-    }
-
-    fn flush(&mut self, why: Flush, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        self.finish(cx, out)?;
-        self.inner.flush(why, cx, out)
-    }
-
-    fn next_timer(&self) -> Option<i64> {
-        self.bundle.deadline().into_iter().chain(self.inner.next_timer()).min()
-    }
-
-    fn on_timer(&mut self, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        if self.bundle.deadline().is_some_and(|deadline| deadline <= cx.processing_time) {
-            self.finish(cx, out)?;
-        }
-        match self.inner.next_timer().is_some_and(|timer| timer <= cx.processing_time) {
-            true => self.inner.on_timer(cx, out),
-            false => Ok(()),
-        }
-    }
-
-    fn tables(&mut self) -> Vec<&mut dyn StateTable> {
-        self.inner.tables()
+    fn inner_mut(&mut self) -> &mut dyn Operator {
+        self.inner.as_mut()
     }
 }

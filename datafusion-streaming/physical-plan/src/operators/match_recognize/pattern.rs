@@ -103,6 +103,11 @@ impl Pattern {
                 );
             }
         }
+        if elements.iter().all(|element| element.quantifier.is_optional()) {
+            return plan_err!(
+                "PATTERN may match no row at all: at least one variable must not be optional, such as A+ for A*"
+            );
+        }
         for pair in elements.windows(2) {
             if let [before, optional] = pair
                 && before.quantifier.is_greedy()
@@ -114,11 +119,6 @@ impl Pattern {
                     optional.variable
                 );
             }
-        }
-        if elements.iter().all(|element| element.quantifier.is_optional()) {
-            return plan_err!(
-                "PATTERN may match no row at all: at least one variable must not be optional, such as A+ for A*"
-            );
         }
         if let Some(last) = elements.last().filter(|last| last.quantifier.is_greedy()) {
             return plan_err!(

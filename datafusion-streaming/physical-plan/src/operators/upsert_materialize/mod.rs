@@ -3,12 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::compute::interleave;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
+use crate::operators::mixed_rows::MixedRows;
 use crate::runtime::{
     Context, Distribution, ElementStream, Operator, Output, StreamNode, StreamTask, StreamTraits,
 };
@@ -90,31 +89,6 @@ struct UpsertMaterialize {
     rows: RowLists,
 }
 
-/// Rows to emit, all of them rows that are or were kept.
-#[derive(Default)]
-struct Emission {
-    /// Places in `stored`, or rows of the batch.
-    places: Vec<(usize, usize)>,
-    stored: Vec<u32>,
-    kinds: Vec<RowKind>,
-}
-
-const INCOMING: usize = 0;
-const STORED: usize = 1;
-
-impl Emission {
-    fn incoming(&mut self, row: usize, kind: RowKind) {
-        self.places.push((INCOMING, row));
-        self.kinds.push(kind);
-    }
-
-    fn stored(&mut self, id: u32, kind: RowKind) {
-        self.places.push((STORED, self.stored.len()));
-        self.stored.push(id);
-        self.kinds.push(kind);
-    }
-}
-
 impl Operator for UpsertMaterialize {
     fn process(
         &mut self,
@@ -126,7 +100,7 @@ impl Operator for UpsertMaterialize {
         let columns = changes.batch().columns();
         let slots = self.rows.intern(columns, changes.num_rows())?;
         let encoded = self.rows.encode(columns)?;
-        let mut emission = Emission::default();
+        let mut emission = MixedRows::default();
         for (row, slot) in slots.iter().enumerate() {
             let list = self.rows.list(*slot);
             let last = list.last().copied();
@@ -157,16 +131,9 @@ impl Operator for UpsertMaterialize {
             }
             self.rows.remove(*slot, place);
         }
-        if !emission.kinds.is_empty() {
-            let stored = self.rows.columns(&emission.stored)?;
-            let column = |place: usize| -> Result<ArrayRef> {
-                let arrays = [columns[place].as_ref(), stored[place].as_ref()];
-                Ok(interleave(&arrays, &emission.places)?)
-            };
-            let output = (0..columns.len()).map(column).collect::<Result<Vec<_>>>()?;
-            let options = RecordBatchOptions::new().with_row_count(Some(emission.kinds.len()));
-            let batch = RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), output, &options)?;
-            out.data(ChangelogBatch::try_new(batch, emission.kinds.into())?);
+        let emitted = emission.finish(columns, |stored| self.rows.columns(stored), &self.node.schema)?;
+        if let Some(emitted) = emitted {
+            out.data(emitted);
         }
         self.rows.forget(slots);
         Ok(())

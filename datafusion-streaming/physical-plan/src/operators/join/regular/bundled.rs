@@ -11,15 +11,14 @@ use datafusion_common::{JoinType, Result};
 
 use super::operator::RegularJoin;
 use crate::changelog::{ChangelogBatch, RowKind};
-use crate::operators::aggregate::{Bundle, Bundling};
+use crate::operators::aggregate::Bundling;
+use crate::operators::bundled::{Bundled, TakesBundles};
 use crate::operators::join::{LEFT, RIGHT};
-use crate::runtime::{Context, Flush, Operator, Output};
-use crate::state::{KeyInterner, StateTable};
-use crate::time::Watermark;
+use crate::runtime::{Context, Operator, Output};
+use crate::state::KeyInterner;
 
 pub(super) struct BundledJoin {
     join: RegularJoin,
-    bundle: Bundle,
     inputs: [Input; 2],
     /// Which input is joined first: the padded one last, so that fewer pads are taken back.
     order: [usize; 2],
@@ -120,17 +119,22 @@ impl BundledJoin {
         join_type: JoinType,
         bundling: Bundling,
         inputs: [Input; 2],
-    ) -> Self {
+    ) -> Bundled<Self> {
         let order = match join_type {
             JoinType::Left => [RIGHT, LEFT],
             _ => [LEFT, RIGHT],
         };
-        BundledJoin { join, bundle: Bundle::new(bundling), inputs, order }
+        Bundled::new(BundledJoin { join, inputs, order }, bundling)
+    }
+}
+
+impl TakesBundles for BundledJoin {
+    fn push(&mut self, port: usize, rows: ChangelogBatch) {
+        self.inputs[port].changes.push(rows);
     }
 
-    /// Joins the net changes of the bundle and starts another.
+    /// Joins the net changes.
     fn finish(&mut self, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        self.bundle.restart();
         for port in self.order {
             if let Some(changes) = self.inputs[port].fold()? {
                 self.join.process(port, &changes, cx, out)?;
@@ -138,53 +142,12 @@ impl BundledJoin {
         }
         Ok(())
     }
-}
 
-impl Operator for BundledJoin {
-    fn process(
-        &mut self,
-        port: usize,
-        changes: &ChangelogBatch,
-        cx: &mut Context<'_>,
-        out: &mut Output,
-    ) -> Result<()> {
-        let mut first = 0;
-        while first < changes.num_rows() {
-            let rows = self.bundle.room().min(changes.num_rows() - first);
-            self.inputs[port].changes.push(changes.slice(first, rows));
-            first += rows;
-            if self.bundle.add(rows, cx.processing_time) {
-                self.finish(cx, out)?;
-            }
-        }
-        Ok(())
+    fn inner(&self) -> &dyn Operator {
+        &self.join
     }
 
-    fn on_watermark(&mut self, watermark: Watermark, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        self.finish(cx, out)?;
-        self.join.on_watermark(watermark, cx, out)
-    }
-
-    fn flush(&mut self, why: Flush, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        self.finish(cx, out)?;
-        self.join.flush(why, cx, out)
-    }
-
-    fn next_timer(&self) -> Option<i64> {
-        self.bundle.deadline().into_iter().chain(self.join.next_timer()).min()
-    }
-
-    fn on_timer(&mut self, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        if self.bundle.deadline().is_some_and(|deadline| deadline <= cx.processing_time) {
-            self.finish(cx, out)?;
-        }
-        match self.join.next_timer().is_some_and(|timer| timer <= cx.processing_time) {
-            true => self.join.on_timer(cx, out),
-            false => Ok(()),
-        }
-    }
-
-    fn tables(&mut self) -> Vec<&mut dyn StateTable> {
-        self.join.tables()
+    fn inner_mut(&mut self) -> &mut dyn Operator {
+        &mut self.join
     }
 }

@@ -9,7 +9,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_streaming_physical_plan::config::StreamingOptions;
 
 use crate::passes::{
-    PlanContext, changelog, determinism, exchange, is_streaming, position, recognise, root, state_ttl,
+    PlanContext, calc, changelog, determinism, exchange, is_streaming, position, recognise, root, state_ttl,
     watermarks,
 };
 use crate::verifier::verify;
@@ -23,8 +23,9 @@ use crate::verifier::verify;
 /// 2. *determinism*: what may be taken back must be the same when it is computed again;
 /// 3. *root*: what the query yields must be readable as it is asked for;
 /// 4. *changelog*: top down, nodes whose consumers do not need `-U` rows stop making them;
-/// 5. *exchange*: rows go to the partition of their key, and a changelog out of one partition;
-/// 6. *position*: nodes are numbered, which identifies their state in checkpoints.
+/// 5. *calc*: projections and filters in a row become one node;
+/// 6. *exchange*: rows go to the partition of their key, and a changelog out of one partition;
+/// 7. *position*: nodes are numbered, which identifies their state in checkpoints.
 ///
 /// A plan without such a table is returned as it is.
 #[derive(Debug, Default)]
@@ -52,6 +53,7 @@ impl PhysicalOptimizerRule for StreamingRule {
         determinism::check(&plan, &context)?;
         let plan = root::finish(plan, &context)?;
         let plan = changelog::drop_update_before(plan)?;
+        let plan = calc::merge(plan)?;
         let plan = exchange::distribute(plan, &context)?;
         let plan = root::gather(plan, &context)?;
         // what is left over is refused here, before DataFusion adapts it to unbounded input

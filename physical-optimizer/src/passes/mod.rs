@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod appended;
+pub(crate) mod calc;
 pub(crate) mod changelog;
 pub(crate) mod determinism;
 mod emit_strategy;

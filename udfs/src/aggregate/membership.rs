@@ -293,6 +293,19 @@ impl<K, T: Tally> SlotMembers<K, T> {
         }
     }
 
+    /// Whether a value is kept.
+    #[inline]
+    pub(super) fn contains<Q>(&self, probe: &Q, hash: impl Fn() -> u64) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Eq + ?Sized,
+    {
+        match self {
+            Self::Few(members) => members.iter().any(|(key, _)| key.borrow() == probe),
+            Self::Many(members) => members.find(hash(), |(key, _)| key.borrow() == probe).is_some(),
+        }
+    }
+
     pub(super) fn iter(&self) -> Box<dyn Iterator<Item = (&K, &T)> + '_> {
         match self {
             Self::Few(members) => Box::new(members.iter().map(|(key, tally)| (key, tally))),

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array};
+use arrow::compute::binary;
 use arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef};
-use datafusion_common::{Result, exec_err, internal_err};
+use datafusion_common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
@@ -212,8 +213,87 @@ impl ScalarUDFImpl for DecimalArithmetic {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let results =
-            self.operator.evaluate(&array(&args, 0)?, &array(&args, 1)?, args.return_field.data_type())?;
+        let result_type = args.return_field.data_type();
+        if let [left, right] = args.args.as_slice()
+            && let Some(exact) = Exact::of(self.operator, left, right, result_type)
+        {
+            return Ok(ColumnarValue::Array(exact.evaluate(left, right, result_type)?));
+        }
+        let results = self.operator.evaluate(&array(&args, 0)?, &array(&args, 1)?, result_type)?;
         result_of(&args, results)
+    }
+}
+
+/// An operation whose results all fit their type, as they are: numbers of a hundredth and a thousandth, say,
+/// are added as thousandths.
+#[derive(Debug, Clone, Copy)]
+struct Exact {
+    operator: DecimalOperator,
+    /// What the unscaled values are multiplied by before the operation.
+    factors: (i128, i128),
+}
+
+impl Exact {
+    /// `None` where a result may have to be rounded or to become NULL, and for constants only.
+    fn of(
+        operator: DecimalOperator,
+        left: &ColumnarValue,
+        right: &ColumnarValue,
+        result_type: &DataType,
+    ) -> Option<Self> {
+        let is_constant = |value: &ColumnarValue| matches!(value, ColumnarValue::Scalar(_));
+        if is_constant(left) && is_constant(right) {
+            return None;
+        }
+        let (left, right) = (digits(&left.data_type()).ok()?, digits(&right.data_type()).ok()?);
+        let (precision, scale) = operator.digits(left, right);
+        if precision > u32::from(MAX_PRECISION)
+            || *result_type != DataType::Decimal128(precision.try_into().ok()?, scale.try_into().ok()?)
+        {
+            return None;
+        }
+        let factors = match operator {
+            DecimalOperator::Plus | DecimalOperator::Minus => {
+                (10_i128.checked_pow(scale - left.1)?, 10_i128.checked_pow(scale - right.1)?)
+            }
+            DecimalOperator::Times => (1, 1),
+            DecimalOperator::Divide | DecimalOperator::Modulo => return None,
+        };
+        Some(Exact { operator, factors })
+    }
+
+    fn evaluate(
+        self,
+        left: &ColumnarValue,
+        right: &ColumnarValue,
+        result_type: &DataType,
+    ) -> Result<ArrayRef> {
+        let decimals = |array: &ArrayRef| array.as_primitive::<Decimal128Type>().clone();
+        let (l, r) = self.factors;
+        let operate = |left: i128, right: i128| match self.operator {
+            DecimalOperator::Plus => left.wrapping_mul(l).wrapping_add(right.wrapping_mul(r)),
+            DecimalOperator::Minus => left.wrapping_mul(l).wrapping_sub(right.wrapping_mul(r)),
+            _ => left.wrapping_mul(right),
+        };
+        let results: Decimal128Array = match (left, right) {
+            (ColumnarValue::Array(left), ColumnarValue::Array(right)) => {
+                binary(&decimals(left), &decimals(right), operate)?
+            }
+            (ColumnarValue::Scalar(constant), ColumnarValue::Array(column))
+            | (ColumnarValue::Array(column), ColumnarValue::Scalar(constant)) => {
+                let is_left = matches!(left, ColumnarValue::Scalar(_));
+                match constant {
+                    ScalarValue::Decimal128(Some(value), _, _) if is_left => {
+                        decimals(column).unary(|other| operate(*value, other))
+                    }
+                    ScalarValue::Decimal128(Some(value), _, _) => {
+                        decimals(column).unary(|other| operate(other, *value))
+                    }
+                    _ => Decimal128Array::new_null(column.len()),
+                }
+            }
+            _ => return internal_err!("{:?} of constants", self.operator),
+        };
+        Ok(Arc::new(results.with_data_type(result_type.clone())))
     }
 }

@@ -29,7 +29,7 @@ pub use interner::KeyInterner;
 pub use keyed_rows::{Extra, keyed_snapshot, split_extra};
 pub use row_buffer::{RowBuffer, RowRef};
 pub use row_lists::RowLists;
-pub use row_store::{Place, RowId, RowStore, equal_values};
+pub use row_store::{Place, RowId, RowStore, equal_values, shown_bytes};
 pub use rows::{EncodedRows, RowArena, RowIndex};
 pub use sort_key::{InlineKey, LongKey, SortKey, SortKeys, is_inline};
 pub use table::{StateTable, ValueTable};

@@ -96,6 +96,20 @@ impl RowStore {
         self.live == 0
     }
 
+    /// The number of ids in existence, in use or not: columns indexed by id are this long.
+    pub fn ids(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The ids in use, ascending.
+    pub fn live(&self) -> Vec<RowId> {
+        let mut live = vec![true; self.places.len()];
+        for id in &self.free_ids {
+            live[*id as usize] = false;
+        }
+        (0..live.len() as RowId).filter(|id| live[*id as usize]).collect()
+    }
+
     /// Starts work on a batch: until [`RowStore::close`], places are valid and rows of the batch can
     /// be added.
     pub fn open(&mut self, batch: &RecordBatch) {
@@ -219,14 +233,15 @@ impl RowStore {
         } else {
             self.order.push(open);
             let chunk = &mut self.chunks[open as usize];
-            chunk.bytes = chunk.batch.get_array_memory_size();
+            chunk.bytes = shown_bytes(chunk.batch.columns());
             self.chunk_bytes += chunk.bytes;
             self.merge_small()?;
         }
         self.drop_dead()
     }
 
-    /// Bytes held, by capacity. Batches that are shared with others are counted in full.
+    /// Bytes held. A batch counts for the rows that it shows, kept or not, but not for what else is in
+    /// buffers that it shares with others.
     pub fn memory_size(&self) -> usize {
         self.chunk_bytes
             + self.stored * size_of::<RowId>()
@@ -297,7 +312,7 @@ impl RowStore {
                     RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?
                 }
             };
-            let bytes = batch.get_array_memory_size();
+            let bytes = shown_bytes(batch.columns());
             self.chunk_bytes += bytes;
             let live = owners.len();
             let number = self.new_chunk(Chunk { batch, owners, live, bytes });
@@ -334,6 +349,11 @@ impl RowStore {
         self.chunk_bytes -= freed.bytes;
         self.free_chunks.push(number);
     }
+}
+
+/// The bytes of columns: a slice counts for what it shows, not for the buffers that it shares.
+pub fn shown_bytes(columns: &[ArrayRef]) -> usize {
+    columns.iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum()
 }
 
 /// Whether two values of the same type are equal: NULL equals NULL, floats by their bits.

@@ -1,12 +1,11 @@
 //! SPLIT_INDEX.
 
-use arrow::array::{Array, AsArray, StringBuilder};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int32Type};
+use arrow::array::{Array, StringBuilder};
+use arrow::datatypes::DataType;
 use datafusion_common::Result;
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
-use crate::scalar::arguments::{array, is_text, result, strings, wrong_arguments};
+use crate::scalar::arguments::{Integer, Text, is_text, result, strings, wrong_arguments};
 
 /// `SPLIT_INDEX(text, separator, index)`: the part of a text between separators, counted from 0. The
 /// separator is a text, or the code of a character from 1 to 255.
@@ -55,39 +54,71 @@ impl ScalarUDFImpl for SplitIndex {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let texts = strings(&args, 0)?;
-        let separators = array(&args, 1)?;
-        let codes = separators.as_primitive_opt::<Int32Type>();
-        let separator_texts = cast(&separators, &DataType::Utf8)?;
-        let separator_texts = separator_texts.as_string::<i32>();
-        let indexes = array(&args, 2)?;
-        let indexes = indexes.as_primitive::<Int32Type>();
-        let mut parts = StringBuilder::with_capacity(texts.len(), texts.value_data().len());
+        let separators = Separators::new(&args)?;
+        let indexes = Integer::new(&args, 2)?;
+        let mut parts = StringBuilder::with_capacity(texts.len(), 0);
         let mut character = [0; 4];
         for row in 0..texts.len() {
-            if texts.is_null(row) || separators.is_null(row) || indexes.is_null(row) {
-                parts.append_null();
-                continue;
-            }
-            let separator = match codes {
-                Some(codes) => match u8::try_from(codes.value(row)) {
-                    Ok(code @ 1..) => Some(&*char::from(code).encode_utf8(&mut character)),
-                    _ => None,
-                },
-                None => Some(separator_texts.value(row)),
+            let part = match (texts.is_valid(row), separators.get(row, &mut character), indexes.get(row)) {
+                (true, Some(separator), Some(index)) => part(texts.value(row), separator, index),
+                _ => None,
             };
-            parts.append_option(
-                separator.and_then(|separator| part(texts.value(row), separator, indexes.value(row))),
-            );
+            parts.append_option(part);
         }
         result(&args, parts.finish())
     }
 }
 
-fn part<'a>(text: &'a str, separator: &str, index: i32) -> Option<&'a str> {
+/// What texts are split at.
+enum Separators<'a> {
+    Texts(Text<'a>),
+    /// The codes of characters.
+    Codes(Integer),
+}
+
+impl<'a> Separators<'a> {
+    fn new(args: &'a ScalarFunctionArgs) -> Result<Self> {
+        let is_code = args.arg_fields.get(1).is_some_and(|field| field.data_type().is_integer());
+        Ok(match is_code {
+            true => Separators::Codes(Integer::new(args, 1)?),
+            false => Separators::Texts(Text::new(args, 1)?),
+        })
+    }
+
+    /// The separator of a row, `None` for NULL and for codes out of range; `character` is room for it.
+    #[inline]
+    fn get<'b>(&'b self, row: usize, character: &'b mut [u8; 4]) -> Option<&'b str> {
+        match self {
+            Separators::Texts(texts) => texts.get(row),
+            Separators::Codes(codes) => match u8::try_from(codes.get(row)?) {
+                Ok(code @ 1..) => Some(char::from(code).encode_utf8(character)),
+                _ => None,
+            },
+        }
+    }
+}
+
+fn part<'a>(text: &'a str, separator: &str, index: i64) -> Option<&'a str> {
     let index = usize::try_from(index).ok().filter(|_| !text.is_empty())?;
     match separator.as_bytes() {
         [] => (index == 0).then_some(text),
-        [byte] => text.split(char::from(*byte)).nth(index),
+        [byte] => part_between(text, *byte, index),
         _ => text.split(separator).nth(index),
     }
+}
+
+/// The part of a text between bytes that are ASCII. Parts are short: looking at each byte is faster than
+/// searching for the next separator.
+fn part_between(text: &str, separator: u8, index: usize) -> Option<&str> {
+    let (mut start, mut left) = (0, index);
+    for (place, byte) in text.bytes().enumerate() {
+        if byte == separator {
+            if left == 0 {
+                return text.get(start..place);
+            }
+            left -= 1;
+            start = place + 1;
+        }
+    }
+    text.get(start..).filter(|_| left == 0)
 }

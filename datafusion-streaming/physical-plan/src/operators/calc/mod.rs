@@ -1,5 +1,7 @@
 //! Projection and filter, on appends and changelogs alike.
 
+mod merge;
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::Schema;
 use datafusion_common::{Result, exec_err};
 
 use super::DeduplicateNode;
+use super::key_times::KeyTimes;
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::operators::row_changes::RowChanges;
 use crate::runtime::{Context, Operator, Output, TableSnapshot};
@@ -17,27 +18,15 @@ use crate::time::{Watermark, millis_of};
 
 /// By processing time: the first row of a key goes out at once, and only its key is remembered.
 pub(super) struct ProctimeFirst {
-    node: DeduplicateNode,
-    seen: SeenKeys,
+    seen: KeyTimes,
 }
 
-/// Keys that have had their row.
-struct SeenKeys {
-    node: DeduplicateNode,
-    keys: KeyInterner,
-    seen: Vec<bool>,
-    expiry: Expiry,
-}
+/// What is set for a key that has had its row.
+const SEEN: i64 = 0;
 
 impl ProctimeFirst {
     pub(super) fn try_new(node: DeduplicateNode) -> Result<Self> {
-        let seen = SeenKeys {
-            keys: node.interner()?,
-            seen: vec![],
-            expiry: Expiry::new(node.ttl),
-            node: node.clone(),
-        };
-        Ok(ProctimeFirst { node, seen })
+        Ok(ProctimeFirst { seen: KeyTimes::try_new("seen_keys", node)? })
     }
 }
 
@@ -50,19 +39,12 @@ impl Operator for ProctimeFirst {
         out: &mut Output,
     ) -> Result<()> {
         let batch = changes.batch();
-        let state = &mut self.seen;
-        let mut slots = vec![];
-        state.keys.intern(&self.node.key_columns(batch.columns()), batch.num_rows(), &mut slots)?;
-        state.seen.resize(state.keys.slots(), false);
-        state.expiry.grow(state.keys.slots());
         let mut firsts = vec![];
-        for (row, slot) in slots.into_iter().enumerate() {
-            if state.seen[slot as usize] && !state.expiry.is_expired(slot, cx.processing_time) {
-                continue;
+        for (row, slot) in self.seen.intern(batch)?.into_iter().enumerate() {
+            if self.seen.get(slot, cx.processing_time).is_none() {
+                self.seen.set(slot, SEEN, cx.processing_time);
+                firsts.push(row as u32);
             }
-            state.seen[slot as usize] = true;
-            state.expiry.touch(slot, cx.processing_time);
-            firsts.push(row as u32);
         }
         if firsts.len() == batch.num_rows() {
             out.data(changes.clone());
@@ -73,69 +55,16 @@ impl Operator for ProctimeFirst {
     }
 
     fn next_timer(&self) -> Option<i64> {
-        self.seen.expiry.next_sweep()
+        self.seen.next_sweep()
     }
 
     fn on_timer(&mut self, cx: &mut Context<'_>, _out: &mut Output) -> Result<()> {
-        let expired = self.seen.expiry.sweep(cx.processing_time);
-        for slot in &expired {
-            self.seen.seen[*slot as usize] = false;
-        }
-        self.seen.keys.release(&expired);
+        self.seen.sweep(cx.processing_time);
         Ok(())
     }
 
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {
         vec![&mut self.seen]
-    }
-}
-
-/// The snapshot of the keys in these slots.
-fn keys_snapshot(
-    name: &str,
-    node: &DeduplicateNode,
-    keys: &KeyInterner,
-    slots: &[u32],
-    expiry: &Expiry,
-) -> Result<TableSnapshot> {
-    let options = RecordBatchOptions::new().with_row_count(Some(slots.len()));
-    let columns = keys.columns(slots)?;
-    let rows = RecordBatch::try_new_with_options(key_schema(node), columns, &options)?;
-    let written = slots.iter().map(|slot| expiry.written(*slot)).collect();
-    let key_columns: Vec<usize> = (0..node.keys.len()).collect();
-    keyed_snapshot(name, &key_columns, &rows, vec![("$written", written)])
-}
-
-fn key_schema(node: &DeduplicateNode) -> SchemaRef {
-    let fields = node.schema.fields();
-    Arc::new(Schema::new(node.keys.iter().map(|key| Arc::clone(&fields[*key])).collect::<Vec<_>>()))
-}
-
-impl StateTable for SeenKeys {
-    fn name(&self) -> &str {
-        "seen_keys"
-    }
-
-    fn memory_size(&self) -> usize {
-        self.keys.memory_size() + self.seen.capacity() + self.expiry.memory_size()
-    }
-
-    fn snapshot(&self) -> Result<TableSnapshot> {
-        let slots: Vec<u32> = (0..self.seen.len() as u32).filter(|slot| self.seen[*slot as usize]).collect();
-        keys_snapshot(self.name(), &self.node, &self.keys, &slots, &self.expiry)
-    }
-
-    fn restore(&mut self, saved: &RecordBatch) -> Result<()> {
-        let (keys, extra) = split_extra(saved, &key_schema(&self.node), 1)?;
-        let mut slots = vec![];
-        self.keys.intern(keys.columns(), keys.num_rows(), &mut slots)?;
-        self.seen.resize(self.keys.slots(), false);
-        self.expiry.grow(self.keys.slots());
-        for (slot, written) in slots.into_iter().zip(&extra[0]) {
-            self.seen[slot as usize] = true;
-            self.expiry.touch(slot, *written);
-        }
-        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Keep the last row of each key.
+//! Keep the last row of each key, to tell of the row that another replaces.
 
 use arrow::array::RecordBatch;
 use datafusion_common::Result;

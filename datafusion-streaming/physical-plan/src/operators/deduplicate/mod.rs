@@ -12,7 +12,9 @@
 
 mod bundled;
 mod first;
+mod key_times;
 mod last;
+mod last_time;
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use datafusion_common::Result;
 use self::bundled::BundledDeduplicate;
 use self::first::{ProctimeFirst, RowtimeFirst};
 use self::last::KeepLast;
+use self::last_time::LastByTime;
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::operators::aggregate::Bundling;
 use crate::runtime::{
@@ -98,6 +101,8 @@ impl DeduplicateNode {
         let each: Box<dyn Operator> = match (self.keep, self.is_rowtime()) {
             (Keep::First, true) => Box::new(RowtimeFirst::try_new(self.clone())?),
             (Keep::First, false) => Box::new(ProctimeFirst::try_new(self.clone())?),
+            // where the row that is replaced is not told of, its time is all that must be known
+            (Keep::Last, true) if !self.update_before => Box::new(LastByTime::try_new(self.clone())?),
             (Keep::Last, _) => Box::new(KeepLast::try_new(self.clone())?),
         };
         Ok(match self.bundling {

@@ -104,6 +104,21 @@ fn a_snapshot_restores_what_waits_and_what_has_gone_out() -> Result<()> {
 }
 
 #[test]
+fn without_update_before_the_times_of_the_last_rows_are_the_state() -> Result<()> {
+    let node = node(TimeAttributeKind::Rowtime, Keep::Last, 0).with_update_before(false).unwrap();
+    let node = node.downcast_ref::<DeduplicateNode>().unwrap();
+    let mut first = Driver::detached(Box::new(node.operator()?), 1, 100)?;
+    first.input(0, rows(&[("a", 1, 10), ("b", 2, 50)])?, 0)?;
+    let saved = &first.snapshot()?.tables[0].rows;
+    assert_eq!(saved.num_columns(), 4, "key group, key, $time, $written");
+    let mut operator = node.operator()?;
+    operator.tables()[0].restore(&saved.project(&(1..saved.num_columns()).collect::<Vec<_>>())?)?;
+    let lines = values(lines_of(operator, [rows(&[("a", 3, 10), ("b", 4, 49), ("c", 5, 60)])?])?);
+    assert_eq!(lines, ["+U a 3", "+I c 5"]);
+    Ok(())
+}
+
+#[test]
 fn of_a_bundle_one_row_of_a_key_is_looked_at() -> Result<()> {
     let bundling = Bundling { size: 4, latency: 0 };
     let input = || rows(&[("a", 1, 30), ("a", 2, 20), ("b", 3, 1), ("a", 4, 10), ("a", 5, 40), ("b", 6, 2)]);

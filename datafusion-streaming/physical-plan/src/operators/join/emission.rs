@@ -13,7 +13,6 @@ use super::side::{JoinSide, NONE};
 use super::{MAX_PAIR_BYTES, MAX_PAIRS, row_bytes};
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::runtime::Output;
-use crate::state::RowArena;
 
 /// A column of a join's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +101,7 @@ impl<'a> Emission<'a> {
         };
         let rows = (wants(self.port)).then(|| indices(&self.rows));
         let others = match wants(1 - self.port) {
-            true => decode(&self.others, &other.rows)?,
+            true => decode(&self.others, |ids| other.rows.columns(ids))?,
             false => vec![],
         };
         let column = |column: &OutputColumn| -> Result<ArrayRef> {
@@ -134,13 +133,13 @@ pub(super) fn indices(rows: &[u32]) -> UInt32Array {
     }
 }
 
-/// The columns of rows of an arena, NULLs for [`NONE`].
-pub(super) fn decode(ids: &[u32], rows: &RowArena) -> Result<Vec<ArrayRef>> {
+/// The columns of rows, NULLs for [`NONE`]; `rows` gives those of rows that there are.
+pub(super) fn decode(ids: &[u32], rows: impl Fn(&[u32]) -> Result<Vec<ArrayRef>>) -> Result<Vec<ArrayRef>> {
     if !ids.contains(&NONE) {
-        return rows.columns(ids);
+        return rows(ids);
     }
     let known: Vec<u32> = ids.iter().copied().filter(|id| *id != NONE).collect();
-    let columns = rows.columns(&known)?;
+    let columns = rows(&known)?;
     if known.is_empty() {
         return Ok(columns.iter().map(|column| new_null_array(column.data_type(), ids.len())).collect());
     }

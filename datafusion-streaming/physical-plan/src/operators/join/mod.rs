@@ -10,6 +10,7 @@
 mod candidates;
 mod emission;
 mod side;
+mod side_rows;
 
 pub mod interval;
 pub mod lookup;
@@ -19,7 +20,7 @@ pub mod temporal;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::{JoinSide, Result};
 use datafusion_physical_expr::PhysicalExpr;
@@ -27,6 +28,7 @@ use datafusion_physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 
 pub use self::emission::OutputColumn;
 use crate::expressions::specialized;
+use crate::state::shown_bytes;
 
 /// The left input's port.
 pub const LEFT: usize = 0;
@@ -46,10 +48,7 @@ fn pairs_at_once(pair_bytes: usize) -> usize {
 
 /// The mean size of the rows of some columns, in bytes.
 fn row_bytes(columns: &[ArrayRef], rows: usize) -> usize {
-    // a slice counts for what it shows, not for the buffers that it shares
-    let bytes: usize =
-        columns.iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum();
-    bytes / rows.max(1)
+    shown_bytes(columns) / rows.max(1)
 }
 
 /// What a pair of rows must fulfil besides equal keys: an expression over some columns of both.

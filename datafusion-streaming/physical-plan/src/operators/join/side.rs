@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, UInt16Array, UInt32Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions, UInt16Array, UInt32Array,
+};
 use arrow::buffer::NullBuffer;
 use arrow::compute::filter;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt32Type};
 use datafusion_common::{Result, internal_err};
 
+use super::side_rows::SideRows;
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
-use crate::state::{KeyInterner, RowArena, RowIndex, StateTable};
+use crate::state::{KeyInterner, StateTable};
 
 /// No row, or no key.
 pub(super) const NONE: u32 = u32::MAX;
@@ -98,8 +101,7 @@ pub(super) struct JoinSide {
     schema: SchemaRef,
     keys: Vec<usize>,
     options: SideOptions,
-    pub rows: RowArena,
-    index: RowIndex,
+    pub rows: SideRows,
     /// By key slot: the first row of its list.
     heads: Vec<u32>,
     /// By row: its neighbours. Lists are rings, so that the end is found from the head.
@@ -134,14 +136,12 @@ impl JoinSide {
         keys: Vec<usize>,
         options: SideOptions,
     ) -> Result<Self> {
-        let types: Vec<_> = schema.fields().iter().map(|field| field.data_type().clone()).collect();
         Ok(JoinSide {
             name,
-            rows: RowArena::try_new(&types)?,
+            rows: SideRows::try_new(&schema, options.retracting)?,
             schema,
             keys,
             options,
-            index: RowIndex::default(),
             heads: vec![],
             links: vec![],
             counts: vec![],
@@ -202,10 +202,10 @@ impl JoinSide {
         self.options.ttl > 0 && self.written[id as usize].saturating_add(self.options.ttl) <= now
     }
 
-    /// The size of a row in bytes; 0 for [`NONE`].
+    /// About the size of a row in bytes; 0 for [`NONE`].
     #[inline]
     pub(super) fn bytes_of(&self, id: u32) -> usize {
-        if id == NONE { 0 } else { self.rows.get(id).len() }
+        if id == NONE { 0 } else { self.rows.bytes_of(id) }
     }
 
     /// How often a row is there.
@@ -228,10 +228,10 @@ impl JoinSide {
         }
     }
 
-    /// Adds a row that `matches` rows of the other side match; returns its id.
-    pub(super) fn add(&mut self, row: &[u8], slot: u32, matches: u32, now: i64) -> Result<u32> {
+    /// Adds a row of the open batch that `matches` rows of the other side match; returns its id.
+    pub(super) fn add(&mut self, row: usize, slot: u32, matches: u32, now: i64) -> Result<u32> {
         if self.options.retracting
-            && let Some(id) = self.index.find(row, &self.rows)
+            && let Some(id) = self.rows.find(row)
         {
             let expired = self.is_expired(id, now);
             let count = &mut self.counts[id as usize];
@@ -249,8 +249,8 @@ impl JoinSide {
         Ok(id)
     }
 
-    fn insert(&mut self, row: &[u8], count: u32, matches: u32, now: i64) -> Result<u32> {
-        let id = self.rows.insert(row)?;
+    fn insert(&mut self, row: usize, count: u32, matches: u32, now: i64) -> Result<u32> {
+        let id = self.rows.add(row)?;
         let ids = self.rows.ids();
         if self.links.len() < ids {
             self.links.resize(ids, Link::default());
@@ -258,7 +258,6 @@ impl JoinSide {
         if self.options.retracting {
             self.counts.resize(ids, 0);
             self.counts[id as usize] = count;
-            self.index.insert(id, &self.rows);
         }
         if self.options.matches {
             self.matches.resize(ids, 0);
@@ -285,9 +284,9 @@ impl JoinSide {
         self.links[next as usize].previous = id;
     }
 
-    /// Takes back a row; returns whether it was there.
-    pub(super) fn retract(&mut self, row: &[u8], now: i64) -> bool {
-        let Some(id) = self.index.find(row, &self.rows) else { return false };
+    /// Takes back a row that is equal to one of the open batch; returns whether it was there.
+    pub(super) fn retract(&mut self, row: usize, now: i64) -> bool {
+        let Some(id) = self.rows.find(row) else { return false };
         let expired = self.is_expired(id, now);
         let count = &mut self.counts[id as usize];
         if *count > 1 && !expired {
@@ -309,20 +308,18 @@ impl JoinSide {
         if self.heads[slot as usize] == id {
             self.heads[slot as usize] = if next == id { NONE } else { next };
         }
-        if self.options.retracting {
-            self.index.remove(id, &self.rows);
-        }
         self.rows.remove(id);
         slot
     }
 
     /// Drops the rows whose time to live is over; adds the slots of their keys to `slots`.
-    pub(super) fn sweep(&mut self, now: i64, slots: &mut Vec<u32>) {
+    pub(super) fn sweep(&mut self, now: i64, slots: &mut Vec<u32>) -> Result<()> {
         for id in self.rows.live() {
             if self.is_expired(id, now) {
                 slots.push(self.remove(id));
             }
         }
+        self.rows.close()
     }
 }
 
@@ -334,7 +331,6 @@ impl StateTable for JoinSide {
     fn memory_size(&self) -> usize {
         let words = self.heads.capacity() + self.counts.capacity() + self.matches.capacity();
         self.rows.memory_size()
-            + self.index.memory_size()
             + words * size_of::<u32>()
             + self.links.capacity() * size_of::<Link>()
             + self.written.capacity() * size_of::<i64>()
@@ -370,11 +366,13 @@ impl StateTable for JoinSide {
         let counts = counts.as_primitive::<UInt32Type>().values();
         let matches = matches.as_primitive::<UInt32Type>().values();
         let written = written.as_primitive::<Int64Type>().values();
-        let encoded = self.rows.encode(columns)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        let schema = Arc::clone(&self.schema);
+        self.rows.open(&RecordBatch::try_new_with_options(schema, columns.to_vec(), &options)?)?;
         for row in 0..rows.num_rows() {
-            let id = self.insert(encoded.get(row), counts[row], matches[row], written[row])?;
+            let id = self.insert(row, counts[row], matches[row], written[row])?;
             self.unlinked.push(id);
         }
-        Ok(())
+        self.rows.close()
     }
 }

@@ -106,6 +106,7 @@ impl IntervalJoin {
             emission.flush(side)?;
         }
         let mut slots: Vec<u32> = ended.iter().map(|id| side.remove(*id)).collect();
+        side.rows.close()?;
         slots.sort_unstable();
         slots.dedup();
         slots.retain(|slot| self.sides.iter().all(|side| !side.has_rows(*slot)));
@@ -138,7 +139,7 @@ impl Operator for IntervalJoin {
         let (own_times, other_times) =
             if port == LEFT { (left_times, right_times) } else { (right_times, left_times) };
 
-        let encoded = this.rows.encode(columns)?;
+        this.rows.open(changes.batch())?;
         let mut emission = Emission::new(port, changes, &self.node.columns, &self.node.schema, out);
         let batch = IncomingBatch { port, changes, slots: &slots, now: cx.processing_time };
         let accept = |row: usize, id: u32| {
@@ -155,7 +156,7 @@ impl Operator for IntervalJoin {
                 }
                 let end = interval.partners(port, times[row]).1;
                 if slots[row] != NONE && !interval.is_empty() && cx.watermark.0 < end {
-                    let id = this.add(encoded.get(row), slots[row], ids.len().min(1) as u32, 0)?;
+                    let id = this.add(row, slots[row], ids.len().min(1) as u32, 0)?;
                     own_times.add(id, times[row], end);
                 } else {
                     unused.push(slots[row]);
@@ -167,6 +168,7 @@ impl Operator for IntervalJoin {
             first = matches.end();
         }
         emission.flush(other)?;
+        this.rows.close()?;
 
         unused.sort_unstable();
         unused.dedup();

@@ -25,7 +25,6 @@ struct Incoming<'a> {
     row: u32,
     kind: RowKind,
     slot: u32,
-    bytes: &'a [u8],
     /// The rows of the other side that match it.
     matches: &'a [u32],
     now: i64,
@@ -73,7 +72,7 @@ impl Operator for RegularJoin {
         let [left, right] = &mut self.sides;
         let (this, other) = if port == LEFT { (left, right) } else { (right, left) };
 
-        let encoded = this.rows.encode(columns)?;
+        this.rows.open(changes.batch())?;
         let mut emission = Emission::new(port, changes, &self.node.columns, &self.node.schema, out);
         let batch = IncomingBatch { port, changes, slots: &slots, now };
         let mut first = 0;
@@ -85,7 +84,6 @@ impl Operator for RegularJoin {
                     row: row as u32,
                     kind: changes.kind(row),
                     slot: slots[row],
-                    bytes: encoded.get(row),
                     matches: ids,
                     now,
                 };
@@ -103,6 +101,7 @@ impl Operator for RegularJoin {
             first = matches.end();
         }
         emission.flush(other)?;
+        this.rows.close()?;
 
         if changes.kinds().is_some() {
             let retractions = (0..slots.len()).filter(|row| changes.kind(*row).is_retraction());
@@ -121,7 +120,7 @@ impl Operator for RegularJoin {
         let mut slots = vec![];
         for side in &mut self.sides {
             side.link_restored(&mut self.keys)?;
-            side.sweep(cx.processing_time, &mut slots);
+            side.sweep(cx.processing_time, &mut slots)?;
         }
         for side in &mut self.sides {
             side.grow(self.keys.slots());
@@ -147,10 +146,10 @@ fn store(incoming: &Incoming<'_>, matches: u32, this: &mut JoinSide) -> Result<(
         return Ok(());
     }
     if incoming.kind.is_retraction() {
-        this.retract(incoming.bytes, incoming.now);
+        this.retract(incoming.row as usize, incoming.now);
         return Ok(());
     }
-    this.add(incoming.bytes, incoming.slot, matches, incoming.now)?;
+    this.add(incoming.row as usize, incoming.slot, matches, incoming.now)?;
     Ok(())
 }
 

@@ -40,7 +40,7 @@ impl TemporalJoin {
         let rows = released.slots.len();
         let at = |(slot, time): (&u32, &i64)| self.versions.at(*slot, *time);
         let mut ids: Vec<u32> = released.slots.iter().zip(&released.times).map(at).collect();
-        let mut right = decode(&ids, &self.versions.rows)?;
+        let mut right = decode(&ids, |ids| self.versions.rows.columns(ids))?;
         if let Some(residual) = &self.node.residual {
             let mask = residual.evaluate(rows, |port, place| {
                 Ok(Arc::clone(if port == LEFT { &released.columns[place] } else { &right[place] }))
@@ -50,7 +50,7 @@ impl TemporalJoin {
                     *id = NONE;
                 }
             }
-            right = decode(&ids, &self.versions.rows)?;
+            right = decode(&ids, |ids| self.versions.rows.columns(ids))?;
         }
         let column = |column: &OutputColumn| match column {
             OutputColumn::Input(LEFT, place) => Arc::clone(&released.columns[*place]),

@@ -520,12 +520,22 @@ fn table_factor(name: ObjectName) -> TableFactor {
     }
 }
 
+/// An interval that is written as such: as in Flink none that is computed, be it of constants.
 fn constant_interval(
     function: &str,
     parameter: &str,
     argument: &SqlExpr,
     cx: &mut dyn RelationPlannerContext,
 ) -> Result<i64> {
+    if let SqlExpr::Nested(argument) = argument {
+        return constant_interval(function, parameter, argument, cx);
+    }
+    if let SqlExpr::BinaryOp { .. } = argument {
+        return plan_err!(
+            "{function}: {parameter} must be written as one interval, such as INTERVAL '10' SECOND, \
+             not computed as in {argument}"
+        );
+    }
     interval_millis(function, parameter, cx.sql_to_expr(argument.clone(), &DFSchema::empty())?)
 }
 

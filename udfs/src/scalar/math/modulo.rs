@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
-use arrow::compute::cast_with_options;
-use arrow::compute::{CastOptions, cast};
+use arrow::compute::{CastOptions, cast, cast_with_options, try_binary};
 use arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Int64Type};
-use datafusion_common::{Result, exec_err};
+use arrow::error::ArrowError;
+use datafusion_common::{DataFusionError, Result, exec_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::scalar::arguments::{any_nullable, array, result_of, wrong_arguments};
+use crate::scalar::arguments::{Integer, any_nullable, array, result_of, wrong_arguments};
 use crate::scalar::decimal_arithmetic::{DecimalOperator, decimal_type};
 
 /// `MOD(a, b)` and `a % b` over integers and DECIMALs. The remainder has the sign of the dividend;
@@ -81,17 +81,27 @@ impl ScalarUDFImpl for Modulo {
             return result_of(&args, DecimalOperator::Modulo.evaluate(&dividends, &divisors, &result_type)?);
         }
         let dividends = low_bits(&dividends)?;
-        let divisors = cast(&divisors, &DataType::Int64)?;
-        let remainders = dividends.iter().zip(divisors.as_primitive::<Int64Type>()).map(|row| match row {
-            (Some(_), Some(0)) => exec_err!("/ by zero"),
-            (Some(dividend), Some(divisor)) => Ok(Some(dividend.wrapping_rem(divisor))),
-            _ => Ok(None),
-        });
-        let remainders: ArrayRef = Arc::new(remainders.collect::<Result<Int64Array>>()?);
+        let remainders: Int64Array = match Integer::new(&args, 1)? {
+            Integer::Constant(None) => Int64Array::new_null(dividends.len()),
+            Integer::Constant(Some(0)) if dividends.null_count() == dividends.len() => dividends,
+            Integer::Constant(Some(0)) => return exec_err!("{DIVISION_BY_ZERO}"),
+            Integer::Constant(Some(divisor)) => dividends.unary(|dividend| dividend.wrapping_rem(divisor)),
+            Integer::Column(divisors) => try_binary(&dividends, &divisors, |dividend, divisor| match divisor {
+                0 => Err(ArrowError::DivideByZero),
+                divisor => Ok(dividend.wrapping_rem(divisor)),
+            })
+            .or_else(|error| match error {
+                ArrowError::DivideByZero => exec_err!("{DIVISION_BY_ZERO}"),
+                error => Err(DataFusionError::from(error)),
+            })?,
+        };
+        let remainders: ArrayRef = Arc::new(remainders);
         let options = CastOptions { safe: false, ..CastOptions::default() };
         result_of(&args, cast_with_options(&remainders, &result_type, &options)?)
     }
 }
+
+const DIVISION_BY_ZERO: &str = "/ by zero";
 
 /// The lowest 64 bits of integers and of decimals without a fraction.
 fn low_bits(array: &ArrayRef) -> Result<Int64Array> {

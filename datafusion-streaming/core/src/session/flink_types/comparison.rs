@@ -90,7 +90,7 @@ pub(super) fn comparison(
 
 /// In which type numbers of which one is floating are compared. FLOAT and DOUBLE are equal as FLOATs, and in order as
 /// DOUBLEs.
-fn float_type(op: Operator, left: &DataType, right: &DataType) -> DataType {
+pub(super) fn float_type(op: Operator, left: &DataType, right: &DataType) -> DataType {
     let narrow = |other: &DataType| !is_decimal(other) && (other != &DataType::Float64 || is_equality(op));
     match (left, right) {
         (DataType::Float32, other) | (other, DataType::Float32) if narrow(other) => DataType::Float32,

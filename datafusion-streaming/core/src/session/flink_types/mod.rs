@@ -56,8 +56,8 @@ impl AnalyzerRule for FlinkTypes {
 }
 
 fn plan_types(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    if let LogicalPlan::Union(union) = &plan {
-        unions::check(union)?;
+    if let LogicalPlan::Union(union) = plan {
+        return unions::typed(union);
     }
     if let LogicalPlan::Values(rows) = plan {
         return values::typed(rows);
@@ -94,22 +94,31 @@ fn join_condition(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 BinaryExpr { left: Box::new(left.data), op: Operator::And, right: Box::new(right.data) };
             Ok(Transformed::new_transformed(Expr::BinaryExpr(both), transformed))
         }
-        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) if is_key(&left, &right, schema) => {
-            Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right })))
-        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => match key_types(&left, op, &right, schema) {
+            Some((left_type, right_type)) => {
+                let common = comparison::float_type(op, &left_type, &right_type);
+                let is_cast = left_type != right_type;
+                let operation = Operation { left, op, right }.cast_to(&common, &left_type, &right_type);
+                Ok(Transformed::new_transformed(operation.plain(), is_cast))
+            }
+            None => typed(Expr::BinaryExpr(BinaryExpr { left, op, right }), schema),
+        },
         other => typed(other, schema),
     }
 }
 
-/// Whether these are two columns of one floating type, of different tables.
-fn is_key(left: &Expr, right: &Expr, schema: &DFSchema) -> bool {
-    match (left, right) {
-        (Expr::Column(left_column), Expr::Column(right_column)) => {
-            left_column.relation != right_column.relation
-                && matches!((left.get_type(schema), right.get_type(schema)), (Ok(left), Ok(right)) if left == right && kinds::is_float(&left))
-        }
+/// The types of two columns of different tables that are a floating number and a number, if that is what these are and
+/// they are compared as keys of a join are.
+fn key_types(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Option<(DataType, DataType)> {
+    let (Expr::Column(left_column), Expr::Column(right_column)) = (left, right) else { return None };
+    let (left, right) = (left.get_type(schema).ok()?, right.get_type(schema).ok()?);
+    let are_numbers = kinds::is_number(&left) && kinds::is_number(&right);
+    let is_key = match op {
+        Operator::Eq => are_numbers && (kinds::is_float(&left) || kinds::is_float(&right)),
+        Operator::IsNotDistinctFrom => left == right && kinds::is_float(&left),
         _ => false,
-    }
+    };
+    (is_key && left_column.relation != right_column.relation).then_some((left, right))
 }
 
 fn expr_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {

@@ -20,5 +20,5 @@ mod stream_table;
 pub use connector::Connector;
 pub use definition::TableDefinition;
 pub use push::{ChangelogSender, ChangelogTable};
-pub use sink::{Sink, SinkNode};
+pub use sink::{Committer, Sink, SinkNode};
 pub use stream_table::StreamTable;

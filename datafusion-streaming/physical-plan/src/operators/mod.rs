@@ -26,6 +26,7 @@
 //! | [`to_changelog`] | the row kind as a column |
 //! | [`from_changelog`] | a column with row kinds as a changelog |
 //! | [`final_table`] | a changelog as the table that it ends with |
+//! | [`native_sink`] | INSERT into tables of DataFusion |
 //! | [`set_operation`] | INTERSECT ALL, EXCEPT ALL |
 //! | [`source`] | DataFusion plans as insert-only sources |
 
@@ -41,6 +42,7 @@ pub mod group_aggregate;
 pub mod join;
 pub mod limit;
 pub mod local_group_aggregate;
+pub mod native_sink;
 pub mod over;
 mod row_changes;
 pub mod session;

@@ -1,5 +1,7 @@
 //! Checkpoints on storage: what is written is read, and what is damaged is refused.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot run fails")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

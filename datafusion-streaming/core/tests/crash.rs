@@ -6,6 +6,8 @@
 //!
 //! `CRASH_KILLS` is the number of kills.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot run fails")]
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

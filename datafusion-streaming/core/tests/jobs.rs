@@ -1,5 +1,7 @@
 //! Jobs from start to end: checkpoints, restores, stops, failures.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot run fails")]
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;

@@ -178,6 +178,31 @@ async fn retention_keeps_what_is_needed() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_damaged_checkpoint_takes_no_other_with_it() -> Result<()> {
+    let folder = Folder::new()?;
+    let storage = &folder.storage;
+    folder.write(&checkpoint(1, 50_000, 0)?).await?;
+    folder.write(&checkpoint(2, 50_000, 1)?).await?;
+    let manifest = folder.path("chk-2/manifest.json");
+    let whole = std::fs::read(&manifest)?;
+    std::fs::write(&manifest, &whole[..whole.len() / 2])?;
+    storage.clean().await?;
+    folder.write(&checkpoint(3, 50_000, 2)?).await?;
+    let files = folder.shared();
+    storage.retain(1).await?;
+    assert_eq!((storage.list().await?, folder.shared()), (vec![2, 3], files));
+    storage.read(3).await?;
+    // it may be mended
+    std::fs::write(&manifest, whole)?;
+    assert_eq!(sorted(&storage.read(2).await?)?, sorted(&checkpoint(2, 50_000, 1)?)?);
+    storage.retain(1).await?;
+    storage.clean().await?;
+    assert_eq!(storage.list().await?, [3]);
+    assert_eq!(sorted(&storage.read(3).await?)?, sorted(&checkpoint(3, 50_000, 2)?)?);
+    Ok(())
+}
+
+#[tokio::test]
 async fn half_a_checkpoint_is_none() -> Result<()> {
     let folder = Folder::new()?;
     folder.write(&checkpoint(1, 10, 0)?).await?;

@@ -307,13 +307,13 @@ impl CheckpointStorage {
     }
 
     /// Keeps the last `count` checkpoints, at least one, and the savepoints; of the others, manifests go first, and
-    /// then the files that no other has.
+    /// then the files that no other has. Checkpoints with a damaged manifest are left as they are, and while there
+    /// are any no files are removed: they may be theirs.
     pub async fn retain(&self, count: usize) -> Result<()> {
-        let ids = self.list().await?;
+        let (manifests, has_damaged) = self.manifests().await?;
         let (mut kept, mut removed) = (vec![], vec![]);
         let mut checkpoints = 0;
-        for id in ids.into_iter().rev() {
-            let manifest = self.manifest(id).await?;
+        for manifest in manifests.into_iter().rev() {
             checkpoints += usize::from(!manifest.savepoint);
             match manifest.savepoint || checkpoints <= count.max(1) {
                 true => kept.push(manifest),
@@ -332,29 +332,32 @@ impl CheckpointStorage {
             if let Some(files) = self.files.lock().as_mut() {
                 files.remove(&name);
             }
-            self.delete(&self.file_path(&name)).await?;
+            if !has_damaged {
+                self.delete(&self.file_path(&name)).await?;
+            }
         }
         Ok(())
     }
 
-    /// Removes what checkpoints left that were never completed. Not while one is being written.
+    /// Removes what checkpoints left that were never completed; nothing while there is a damaged manifest. Not while
+    /// a checkpoint is being written.
     pub async fn clean(&self) -> Result<()> {
-        let mut needed = BTreeSet::new();
-        for id in self.list().await? {
-            needed.extend(self.manifest(id).await?.files().into_iter().map(|name| self.file_path(name)));
+        *self.files.lock() = None;
+        let (manifests, has_damaged) = self.manifests().await?;
+        if has_damaged {
+            return Ok(());
         }
+        let needed: BTreeSet<Path> =
+            manifests.iter().flat_map(Manifest::files).map(|name| self.file_path(name)).collect();
         let shared = self.root.clone().join(SHARED);
         let files = self.store.list(Some(&shared)).try_collect::<Vec<_>>().await;
         let files = match files {
             Err(Error::NotFound { .. }) => vec![],
             files => files.map_err(|error| self.failed("cannot be listed", &shared, error))?,
         };
-        let orphans: Vec<Path> =
-            files.into_iter().map(|file| file.location).filter(|path| !needed.contains(path)).collect();
-        for orphan in orphans {
+        for orphan in files.into_iter().map(|file| file.location).filter(|path| !needed.contains(path)) {
             self.delete(&orphan).await?;
         }
-        *self.files.lock() = None;
         Ok(())
     }
 
@@ -363,12 +366,23 @@ impl CheckpointStorage {
         if self.files.lock().is_some() {
             return Ok(());
         }
-        let mut files = HashSet::new();
-        for id in self.list().await? {
-            files.extend(self.manifest(id).await?.files().into_iter().map(str::to_string));
-        }
+        let (manifests, _) = self.manifests().await?;
+        let files = manifests.iter().flat_map(Manifest::files).map(str::to_string).collect();
         self.files.lock().get_or_insert(files);
         Ok(())
+    }
+
+    /// The manifests of the complete checkpoints, ascending, and whether there are others, which are damaged.
+    async fn manifests(&self) -> Result<(Vec<Manifest>, bool)> {
+        let ids = self.list().await?;
+        let (mut manifests, mut has_damaged) = (vec![], false);
+        for id in ids {
+            match Manifest::from_bytes(&self.get(&self.manifest_path(id)).await?) {
+                Ok(manifest) if manifest.id == id => manifests.push(manifest),
+                _ => has_damaged = true,
+            }
+        }
+        Ok((manifests, has_damaged))
     }
 
     async fn manifest(&self, id: u64) -> Result<Manifest> {

@@ -187,7 +187,8 @@ impl CheckpointStorage {
             };
             parts.push(PartEntry { key_groups: (key_groups.start, key_groups.end), bytes: size, data });
         }
-        let puts: Vec<_> = new.into_iter().map(|(name, bytes)| self.write_file(name, bytes).boxed()).collect();
+        let puts: Vec<_> =
+            new.into_iter().map(|(name, bytes)| self.write_file(name, bytes).boxed()).collect();
         let written = futures::stream::iter(puts).buffer_unordered(AT_A_TIME);
         let written: Vec<String> = written.try_collect().await?;
         self.files.lock().get_or_insert_default().extend(written);
@@ -263,8 +264,7 @@ impl CheckpointStorage {
 
     async fn read_table(&self, id: u64, table: &TableEntry) -> Result<TableSnapshot> {
         let parts: Vec<_> = table.parts.iter().map(|part| self.read_part(id, &part.data).boxed()).collect();
-        let parts: Vec<RecordBatch> =
-            futures::stream::iter(parts).buffered(AT_A_TIME).try_collect().await?;
+        let parts: Vec<RecordBatch> = futures::stream::iter(parts).buffered(AT_A_TIME).try_collect().await?;
         let Some(first) = parts.first() else {
             return Err(self.refused(&self.manifest_path(id), "a table has no parts"));
         };

@@ -44,14 +44,15 @@ impl FileLocation {
         &self.table
     }
 
-    /// A folder in this one.
-    pub fn below(&self, folders: &[String]) -> FileLocation {
+    /// A folder in this one, its names taken as they are: `%` is a character like others.
+    pub fn below(&self, folders: &[String]) -> Result<FileLocation> {
         let mut below = self.clone();
         for folder in folders {
-            below.path = below.path.join(folder.as_str());
+            below.path = Path::parse(format!("{}/{folder}", below.path))
+                .map_err(|error| exec_datafusion_err!("table '{}': {error}", self.table))?;
             below.local = below.local.map(|local| local.join(folder));
         }
-        below
+        Ok(below)
     }
 
     pub(super) fn store(&self) -> &Arc<dyn ObjectStore> {

@@ -91,7 +91,7 @@ impl PartitionColumns {
 
     /// The values of the partition columns that the path of a file below `root` tells, or what is wrong with it.
     pub(super) fn values(&self, root: &Path, file: &Path) -> Result<Vec<ScalarValue>> {
-        let parts = file.prefix_match(root).map(|parts| parts.map(|part| unescaped(part.as_ref())));
+        let parts = file.prefix_match(root).map(|parts| parts.map(|part| part.as_ref().to_string()));
         let folders: Vec<String> = parts.map(Iterator::collect).unwrap_or_default();
         let value = |column: &usize| {
             let field = self.physical.field(*column);

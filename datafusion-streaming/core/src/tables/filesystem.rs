@@ -166,7 +166,7 @@ impl PartWriters {
     /// The writer for the folders of a partition.
     fn writer(&self, folders: &[String]) -> Result<FilesystemWriter> {
         let encoder = self.format.encoder(&self.table, &self.schema)?;
-        let (location, clock) = (self.location.below(folders), Arc::clone(&self.clock));
+        let (location, clock) = (self.location.below(folders)?, Arc::clone(&self.clock));
         let writer = FilesystemWriter::new(location, &self.options, encoder, &self.job, self.subtask, clock);
         Ok(if self.is_pending { writer.pending() } else { writer })
     }

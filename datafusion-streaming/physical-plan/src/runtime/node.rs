@@ -315,7 +315,7 @@ impl StreamTask<'_> {
         SourceStream::start(
             Box::new(reader),
             self.id,
-            self.partition,
+            (self.partition, self.partitions),
             self.context.session_config().batch_size(),
             environment.checkpoints.clone(),
             OperatorMetrics::new(self.metrics, self.partition),

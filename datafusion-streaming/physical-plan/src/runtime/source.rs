@@ -65,15 +65,16 @@ enum SourceState {
 }
 
 impl SourceStream {
-    /// Starts a source, where a checkpoint left it if there is one.
+    /// Starts a source, where a checkpoint left it if there is one. `subtask` is its number and how many there are.
     pub(super) fn start(
         reader: Box<dyn SourceReader>,
         id: OperatorId,
-        subtask: usize,
+        subtask: (usize, usize),
         batch_size: usize,
         checkpoints: Option<Arc<CheckpointCoordinator>>,
         metrics: OperatorMetrics,
     ) -> Result<ElementStream> {
+        let (subtask, subtasks) = subtask;
         let mut source = SourceStream {
             reader,
             id,
@@ -87,7 +88,7 @@ impl SourceStream {
             skip: 0,
             state: SourceState::Reading,
         };
-        source.restore()?;
+        source.restore(subtasks)?;
         if source.checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.input_has_ended()) {
             source.state = SourceState::Ended;
         }
@@ -211,18 +212,18 @@ impl SourceStream {
         Ok(SubtaskSnapshot::of_tables(vec![table]))
     }
 
-    fn restore(&mut self) -> Result<()> {
+    fn restore(&mut self, subtasks: usize) -> Result<()> {
         let Some(checkpoints) = &self.checkpoints else { return Ok(()) };
         let Some(checkpoint) = checkpoints.restored() else { return Ok(()) };
         let Some(snapshots) = checkpoint.operators.get(&self.id) else { return Ok(()) };
         let saved = snapshots.get(&self.subtask).and_then(|snapshot| snapshot.tables.first());
-        let Some(rows) = saved.map(|table| &table.rows).filter(|rows| rows.num_rows() == 1) else {
+        let rows = saved.map(|table| &table.rows).filter(|rows| rows.num_rows() == 1);
+        let Some(rows) = rows.filter(|_| snapshots.len() == subtasks) else {
             return exec_err!(
-                "the checkpoint has positions for {} partitions of {}, but none for partition {}; restore it with \
-                 a table of as many partitions",
+                "the checkpoint has positions of {} partitions of {}, which now has {subtasks}; restore it with a \
+                 table that is read in as many partitions",
                 snapshots.len(),
-                self.id,
-                self.subtask
+                self.id
             );
         };
         self.reader.restore(rows.column(0).as_binary::<i32>().value(0))?;

@@ -9,6 +9,7 @@ use datafusion::common::{Result, exec_datafusion_err, plan_datafusion_err};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::prelude::SessionContext;
 use datafusion_streaming::changelog::ChangelogBatch;
+use datafusion_streaming::checkpoint::{CheckpointKind, CheckpointStorage};
 use datafusion_streaming::config::StreamingOptions;
 use datafusion_streaming::runtime::{CheckpointCoordinator, StreamElement, StreamEnvironment};
 use datafusion_streaming::{ChangelogDataFrame, FlinkSql};
@@ -128,7 +129,8 @@ fn merges_partitions(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || inputs.into_iter().any(merges_partitions)
 }
 
-/// A query that is dropped and restored on its way, and how often it was.
+/// A query that is dropped and restored on its way, and how often it was. Its checkpoints are written to the disk
+/// and read from it.
 ///
 /// Its output up to the first snapshot, that of the query restored from it up to the next one, and
 /// so on. `first` chooses the distance to the first snapshot.
@@ -137,6 +139,9 @@ async fn restored_query(
     sql: &str,
     first: usize,
 ) -> Result<(Vec<ChangelogBatch>, usize)> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().display().to_string();
+    let storage = CheckpointStorage::open(&path, Some("query"), folder.path(), &context.runtime_env())?;
     let (mut changes, mut restored) = (vec![], None);
     for restores in 0.. {
         let distance = ROWS_TO_SNAPSHOT[(first + restores) % ROWS_TO_SNAPSHOT.len()];
@@ -154,7 +159,9 @@ async fn restored_query(
                     let checkpoint = checkpoints.complete(barrier).ok_or_else(|| {
                         exec_datafusion_err!("barrier {barrier} came out, but no snapshot was taken")
                     })?;
-                    break Some(checkpoint);
+                    storage.write(&checkpoint, "query", CheckpointKind::Checkpoint, 0).await?;
+                    storage.retain(1).await?;
+                    break Some(storage.read(barrier).await?);
                 }
                 Some(StreamElement::Watermark(_) | StreamElement::Idle) => {}
             }

@@ -28,9 +28,13 @@
 //! | [`tables`] | tables made by CREATE TABLE, and one to push changes into |
 //! | [`aggregate`] | aggregate functions of the user's |
 //! | [`formats`], [`filesystem`] | files as changelogs |
+//! | [`jobs`] | queries to leave running: checkpoints, restarts, savepoints |
+//! | [`checkpoint`] | checkpoints on durable storage |
 
+pub mod checkpoint;
 pub mod filesystem;
 pub mod formats;
+pub mod jobs;
 pub mod planner;
 mod session;
 pub mod sql;
@@ -45,6 +49,7 @@ pub mod aggregate {
 }
 
 pub use datafusion_streaming_physical_plan::{changelog, config, runtime, time};
+pub use jobs::{FlinkJobs, Job, JobBuilder};
 pub use session::{
     ChangelogDataFrame, ChangelogStream, FlinkScript, FlinkSql, StreamingSessionStateBuilder, install,
     install_with,

@@ -70,6 +70,42 @@ extensions_options! {
         pub lookup_concurrency: u64, default = 8
         /// What a client shows of a query: its `changelog` or the `table` at the end.
         pub result_mode: ResultMode, default = ResultMode::Changelog
+        /// The name of jobs that have no other; empty: `insert-into_<table>`.
+        pub job_name: String, default = String::new()
+        /// How often a job takes a checkpoint, in milliseconds; 0: only when it is asked to.
+        pub checkpoint_interval: u64, default = 0
+        /// The least time between the end of a checkpoint and the start of the next, in milliseconds.
+        pub checkpoint_min_pause: u64, default = 0
+        /// How long a checkpoint may take before the job fails, in milliseconds.
+        pub checkpoint_timeout: u64, default = 600_000
+        /// The folder or URL below which each job has its checkpoints; empty: in memory, so that they
+        /// serve restarts within the process only.
+        pub checkpoint_dir: String, default = String::new()
+        /// How many checkpoints of a job are kept.
+        pub checkpoints_retained: usize, default = 1
+        /// The folder or URL for savepoints that are taken without one.
+        pub savepoint_dir: String, default = String::new()
+        /// The savepoint or checkpoint that jobs start from; empty: their own latest one.
+        pub restore_path: String, default = String::new()
+        /// Whether state in a checkpoint that the query has no operator for is dropped, where it would
+        /// otherwise be an error.
+        pub ignore_unclaimed_state: bool, default = false
+        /// Whether and when a job that has failed starts again.
+        pub restart_strategy: RestartStrategy, default = RestartStrategy::None
+        /// `fixed-delay`: how often a job starts again.
+        pub restart_attempts: u64, default = 1
+        /// `fixed-delay`: the time before it does, in milliseconds.
+        pub restart_delay: u64, default = 1_000
+        /// `exponential-delay`: the time before the first restart, in milliseconds.
+        pub restart_initial_backoff: u64, default = 1_000
+        /// `exponential-delay`: the longest time before a restart, in milliseconds.
+        pub restart_max_backoff: u64, default = 60_000
+        /// `exponential-delay`: by what the time grows from restart to restart.
+        pub restart_backoff_multiplier: f64, default = 1.5
+        /// `exponential-delay`: after how many milliseconds without a failure the time is the first again.
+        pub restart_reset_threshold: u64, default = 3_600_000
+        /// `exponential-delay`: how often a job starts again before the job has run that long; 0: no limit.
+        pub restart_attempts_before_reset: u64, default = 0
         /// The folder that relative paths of filesystem tables start from; empty: the process's.
         pub base_dir: String, default = String::new()
     }
@@ -216,6 +252,19 @@ word_option! {
         Changelog = "changelog",
         /// Nothing: the plan is only shown.
         Explain = "explain",
+    }
+}
+
+word_option! {
+    /// What becomes of a job that has failed.
+    RestartStrategy {
+        /// It has failed.
+        #[default]
+        None = "none",
+        /// It starts again after a while, a number of times.
+        FixedDelay = "fixed-delay",
+        /// It starts again, each time after a longer while.
+        ExponentialDelay = "exponential-delay",
     }
 }
 

@@ -16,6 +16,7 @@ use datafusion_physical_plan::union::UnionExec;
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::late_rows::LateRowsNode;
 use datafusion_streaming_physical_plan::operators::match_recognize::MatchRecognizeNode;
+use datafusion_streaming_physical_plan::operators::native_sink::NativeSinkNode;
 use datafusion_streaming_physical_plan::operators::session::SessionTvfNode;
 use datafusion_streaming_physical_plan::operators::union::UnionNode;
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
@@ -113,6 +114,9 @@ fn replace(
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
         let expressions = projection.expr().iter().map(|projected| Arc::clone(&projected.expr)).collect();
         return project(expressions, &plan, inputs.swap_remove(0));
+    }
+    if let Some(sink) = NativeSinkNode::try_new(&plan) {
+        return StreamExec::plan(sink, inputs);
     }
     if plan.is::<UnionExec>() {
         return StreamExec::plan(UnionNode::new(plan.schema()), inputs);

@@ -27,34 +27,32 @@ impl FileLocation {
     /// Resolves the option `path` of a table: a URL by the object stores registered in `runtime`,
     /// anything else (and `file:`) as a path on the local disk, relative to `base`.
     pub fn resolve(table: &str, path: &str, base: &LocalPath, runtime: &RuntimeEnv) -> Result<Self> {
-        let invalid = |error: &dyn std::fmt::Display| {
+        let place = Place::resolve(path, base, runtime).map_err(|error| {
             plan_datafusion_err!("the option 'path' of table '{table}': '{path}': {error}")
-        };
-        let local = match path.split_once(':') {
-            Some(("file", rest)) => Some(rest.strip_prefix("//").unwrap_or(rest)),
-            Some((_, rest)) if rest.starts_with("//") => None,
-            _ => Some(path),
-        };
-        let (store, store_path, local) = match local {
-            Some(local) => {
-                let local = absolute(&base.join(local)).map_err(|error| invalid(&error))?;
-                let store_path = Path::from_absolute_path(&local).map_err(|error| invalid(&error))?;
-                (Arc::new(LocalFileSystem::new()) as Arc<dyn ObjectStore>, store_path, Some(local))
-            }
-            None => {
-                let host = path.find("://").map_or(0, |at| at + 3);
-                let end = path[host..].find('/').map_or(path.len(), |at| host + at);
-                let url = ObjectStoreUrl::parse(&path[..end]).map_err(|error| invalid(&error))?;
-                let store = runtime.object_store(url).map_err(|error| invalid(&error))?;
-                (store, Path::from_url_path(&path[end..]).map_err(|error| invalid(&error))?, None)
-            }
-        };
-        Ok(FileLocation { table: table.to_string(), text: path.to_string(), store, path: store_path, local })
+        })?;
+        Ok(FileLocation {
+            table: table.to_string(),
+            text: path.to_string(),
+            store: place.store,
+            path: place.path,
+            local: place.local,
+        })
     }
 
     /// The name of the table.
     pub fn table(&self) -> &str {
         &self.table
+    }
+
+    /// A folder in this one, its names taken as they are: `%` is a character like others.
+    pub fn below(&self, folders: &[String]) -> Result<FileLocation> {
+        let mut below = self.clone();
+        for folder in folders {
+            below.path = Path::parse(format!("{}/{folder}", below.path))
+                .map_err(|error| exec_datafusion_err!("table '{}': {error}", self.table))?;
+            below.local = below.local.map(|local| local.join(folder));
+        }
+        Ok(below)
     }
 
     pub(super) fn store(&self) -> &Arc<dyn ObjectStore> {
@@ -100,9 +98,46 @@ impl FileLocation {
             .is_some_and(|mut parts| parts.any(|part| part.as_ref().starts_with(['.', '_'])))
     }
 
+    /// The error of a file that cannot be written.
+    pub(super) fn write_error(&self, path: &Path, error: object_store::Error) -> DataFusionError {
+        let path = self.display(path);
+        DataFusionError::from(error).context(format!("table '{}': {path} cannot be written", self.table))
+    }
+
     /// An error at the whole location.
     fn error(&self, what: &str, error: &dyn std::fmt::Display) -> DataFusionError {
         exec_datafusion_err!("table '{}': option 'path' = '{}' {what}: {error}", self.table, self.text)
+    }
+}
+
+/// Where a path or a URL leads.
+pub(crate) struct Place {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) path: Path,
+    /// The same on the local disk.
+    pub(crate) local: Option<PathBuf>,
+}
+
+impl Place {
+    /// Resolves a URL by the object stores registered in `runtime`, anything else (and `file:`) as a path on the
+    /// local disk, relative to `base`.
+    pub(crate) fn resolve(path: &str, base: &LocalPath, runtime: &RuntimeEnv) -> Result<Self, String> {
+        let local = match path.split_once(':') {
+            Some(("file", rest)) => Some(rest.strip_prefix("//").unwrap_or(rest)),
+            Some((_, rest)) if rest.starts_with("//") => None,
+            _ => Some(path),
+        };
+        if let Some(local) = local {
+            let local = absolute(&base.join(local)).map_err(|error| error.to_string())?;
+            let path = Path::from_absolute_path(&local).map_err(|error| error.to_string())?;
+            return Ok(Place { store: Arc::new(LocalFileSystem::new()), path, local: Some(local) });
+        }
+        let host = path.find("://").map_or(0, |at| at + 3);
+        let end = path[host..].find('/').map_or(path.len(), |at| host + at);
+        let url = ObjectStoreUrl::parse(&path[..end]).map_err(|error| error.to_string())?;
+        let store = runtime.object_store(url).map_err(|error| error.to_string())?;
+        let path = Path::from_url_path(&path[end..]).map_err(|error| error.to_string())?;
+        Ok(Place { store, path, local: None })
     }
 }
 

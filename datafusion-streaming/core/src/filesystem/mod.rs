@@ -8,9 +8,11 @@
 //! - [`FilesystemReader`]: their records as batches of changes, from any position on;
 //! - [`FilesystemWriter`]: the way back.
 
+mod commit;
 mod input;
 mod location;
 mod options;
+mod partitions;
 mod position;
 mod reader;
 #[cfg(test)]
@@ -18,6 +20,8 @@ mod tests;
 mod writer;
 
 pub use location::FileLocation;
+pub(crate) use location::Place;
 pub use options::FilesystemOptions;
+pub use partitions::{PartitionColumns, PartitionedRows};
 pub use reader::FilesystemReader;
-pub use writer::FilesystemWriter;
+pub use writer::{FilesystemWriter, PendingFile};

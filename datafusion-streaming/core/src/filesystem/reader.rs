@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use datafusion::common::{Result, exec_datafusion_err, exec_err};
+use datafusion::common::{DataFusionError, Result, ScalarValue, exec_datafusion_err, exec_err};
 use datafusion_streaming_physical_plan::changelog::ChangelogBatch;
 use datafusion_streaming_physical_plan::time::Clock;
 use object_store::ObjectMeta;
@@ -12,7 +12,7 @@ use regex::Regex;
 
 use super::input::Input;
 use super::position::{FilePosition, Position};
-use super::{FileLocation, FilesystemOptions};
+use super::{FileLocation, FilesystemOptions, PartitionedRows};
 use crate::formats::{Decoder, ParseErrors};
 
 /// No record may be longer: one that never ends would take all memory.
@@ -40,6 +40,8 @@ pub struct FilesystemReader {
     resume: Option<FilePosition>,
     /// When to look for files again; `None` before the first time.
     next_look: Option<i64>,
+    /// Of a partitioned table.
+    partitioned: Option<PartitionedRows>,
 }
 
 impl FilesystemReader {
@@ -64,7 +66,13 @@ impl FilesystemReader {
             queue: VecDeque::new(),
             resume: None,
             next_look: None,
+            partitioned: None,
         }
+    }
+
+    /// The reader of a partitioned table, whose decoder gives the columns that are in the files.
+    pub fn partitioned(self, rows: PartitionedRows) -> Self {
+        FilesystemReader { partitioned: Some(rows), ..self }
     }
 
     /// The next rows, at least one; `None` at the end. It yields what is there, and waits only where
@@ -74,7 +82,14 @@ impl FilesystemReader {
     pub async fn next(&mut self) -> Result<Option<ChangelogBatch>> {
         loop {
             if self.decode()? {
-                return self.decoder.finish().map(Some);
+                let rows = self.decoder.finish()?;
+                return match (&self.partitioned, &self.open) {
+                    (Some(partitioned), Some(open)) => {
+                        let completed = partitioned.complete(rows.batch(), &open.partition)?;
+                        rows.with_batch(completed).map(Some)
+                    }
+                    _ => Ok(Some(rows)),
+                };
             }
             if let Some(open) = &mut self.open {
                 if open.input.is_at_end() {
@@ -122,7 +137,7 @@ impl FilesystemReader {
 
     /// Decodes the records that have been read, and tells whether there are rows to yield.
     fn decode(&mut self) -> Result<bool> {
-        let Some(OpenFile { name, position, input }) = &mut self.open else { return Ok(false) };
+        let Some(OpenFile { name, position, input, .. }) = &mut self.open else { return Ok(false) };
         while self.decoder.rows() < self.batch_size {
             let bytes = input.bytes();
             let record = match self.decoder.next_record(bytes) {
@@ -159,11 +174,17 @@ impl FilesystemReader {
         let resume = self.resume.as_ref();
         let start = || FilePosition { file: file.location.to_string(), size: file.size, offset: 0, line: 1 };
         let position = resume.cloned().unwrap_or_else(start);
+        let error = |error: DataFusionError| {
+            exec_datafusion_err!("table '{}': {name}: {error}", self.location.table())
+        };
+        let partition = match &self.partitioned {
+            Some(rows) => rows.partitions.values(&self.location.path, &file.location).map_err(error)?,
+            None => vec![],
+        };
         let store = self.location.store().as_ref();
         let input = Input::open(store, &file.location, position.offset, position.size).await;
-        let input = input
-            .map_err(|error| exec_datafusion_err!("table '{}': {name}: {error}", self.location.table()))?;
-        self.open = Some(OpenFile { name, position, input });
+        let input = input.map_err(error)?;
+        self.open = Some(OpenFile { name, position, input, partition });
         self.resume = None;
         self.queue.pop_front();
         Ok(())
@@ -203,4 +224,6 @@ struct OpenFile {
     name: String,
     position: FilePosition,
     input: Input,
+    /// The values of the partition columns.
+    partition: Vec<ScalarValue>,
 }

@@ -371,18 +371,42 @@ async fn parts_appear_when_they_are_complete() {
     let visible =
         || async { FileLocation::files(&fixture.writer("x").location).await.map_or(0, |files| files.len()) };
     assert_eq!(visible().await, 0);
-    writer.commit().await.unwrap();
-    assert_eq!((visible().await, writer.parts()), (1, 1));
+    writer.complete().await.unwrap();
+    assert_eq!(visible().await, 1);
     writer.write(&batch(1..2)).await.unwrap();
     drop(writer);
     assert_eq!(visible().await, 1);
+}
 
-    // After a failure, what came behind the checkpoint is written again
-    let mut restored = fixture.writer("job");
-    restored.restore(1);
-    restored.write(&batch(1..3)).await.unwrap();
-    restored.finish().await.unwrap();
-    assert_eq!(drain(&mut fixture.reader(8)).await, ["+I 0 NULL", "+I 1 NULL, +I 2 NULL"]);
+#[tokio::test]
+async fn pending_parts_appear_when_they_are_committed_and_stale_ones_go() {
+    let fixture = Fixture::new(&[("path", "out")]);
+    let mut writer = fixture.writer("job.1").pending();
+    let location = writer.location.clone();
+    writer.write(&batch(0..1)).await.unwrap();
+    writer.complete().await.unwrap();
+    let first = writer.take_pending();
+    writer.write(&batch(1..2)).await.unwrap();
+    writer.complete().await.unwrap();
+    writer.write(&batch(2..3)).await.unwrap();
+    // as after a kill: nobody tidies the unfinished upload up
+    std::mem::forget(writer);
+    let mut other = fixture.writer("job-2.1").pending();
+    other.write(&batch(7..8)).await.unwrap();
+    other.complete().await.unwrap();
+    assert!(location.files().await.unwrap().is_empty());
+
+    assert_eq!(first.len(), 1);
+    location.commit(&first[0]).await.unwrap();
+    location.commit(&first[0]).await.unwrap();
+    location.remove_hidden("job.").await.unwrap();
+    let names = |fixture: &Fixture| {
+        let files = fixture.files("out").into_iter().map(|(name, _)| name);
+        files.filter(|name| !name.contains('#')).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&fixture), [".part-job-2.1-0-0", "part-job.1-0-0"]);
+    assert_eq!(fixture.files("out").len(), 2);
+    assert_eq!(drain(&mut fixture.reader(8)).await, ["+I 0 NULL"]);
 }
 
 #[tokio::test]

@@ -17,8 +17,11 @@ const UPLOADS: usize = 4;
 
 /// Writes rows into the part files of a folder, `part-<job>-<subtask>-<number>`.
 ///
-/// A part appears, whole, when it is complete: at [`FilesystemWriter::commit`], which a checkpoint calls, at
-/// the end, or when it is as big or as old as the options say. What is dropped before that has written nothing.
+/// A part appears, whole, when it is complete: at the end, or when it is as big or as old as the options say. What
+/// is dropped before that has written nothing.
+///
+/// With [`FilesystemWriter::pending`] a part that is complete keeps a hidden name until a checkpoint commits it:
+/// [`PendingFile`].
 pub struct FilesystemWriter {
     pub(super) location: FileLocation,
     encoder: Box<dyn Encoder>,
@@ -29,6 +32,8 @@ pub struct FilesystemWriter {
     /// The number of the next part.
     next_part: u64,
     open: Option<OpenPart>,
+    /// Parts that are complete and hidden; `None` where they appear at once.
+    pending: Option<Vec<PendingFile>>,
     /// Records under construction, kept for their memory.
     records: Vec<u8>,
 }
@@ -39,9 +44,18 @@ struct OpenPart {
     opened: i64,
 }
 
+/// A complete part file that waits to be committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingFile {
+    /// The path in the store that it has.
+    pub hidden: String,
+    /// The path that it is to have.
+    pub visible: String,
+}
+
 impl FilesystemWriter {
-    /// A writer into the folder at `location`, for one of the subtasks of a job. `job` must be another one for
-    /// every job that writes into the folder: parts of the same name are replaced.
+    /// A writer into the folder at `location`, for one of the subtasks of a job. `job` must be another one each
+    /// time that a job starts to write into the folder: parts of the same name are replaced.
     pub fn new(
         location: FileLocation,
         options: &FilesystemOptions,
@@ -59,8 +73,14 @@ impl FilesystemWriter {
             clock,
             next_part: 0,
             open: None,
+            pending: None,
             records: vec![],
         }
+    }
+
+    /// The writer whose parts stay hidden until they are committed.
+    pub fn pending(self) -> Self {
+        FilesystemWriter { pending: Some(vec![]), ..self }
     }
 
     /// Writes the rows of a batch.
@@ -71,12 +91,12 @@ impl FilesystemWriter {
         self.records.clear();
         self.encoder.encode(changes, &mut self.records)?;
         let now = self.clock.now();
+        let path = self.written_path();
         let part = match &mut self.open {
             Some(part) => part,
             None => {
-                let path = self.part_path();
                 let upload = self.location.store().put_multipart(&path).await;
-                let upload = upload.map_err(|error| self.error(&path, error))?;
+                let upload = upload.map_err(|error| self.location.write_error(&path, error))?;
                 self.open.insert(OpenPart { upload: WriteMultipart::new(upload), size: 0, opened: now })
             }
         };
@@ -85,21 +105,26 @@ impl FilesystemWriter {
         let age = u128::try_from(now.saturating_sub(part.opened)).unwrap_or(0);
         let is_done = part.size >= self.max_size || age >= self.max_age.as_millis();
         let capacity = part.upload.wait_for_capacity(UPLOADS).await;
-        capacity.map_err(|error| self.error(&self.part_path(), error))?;
-        if is_done { self.commit().await } else { Ok(()) }
+        capacity.map_err(|error| self.location.write_error(&path, error))?;
+        if is_done { self.complete().await } else { Ok(()) }
     }
 
     /// Completes the part that is being written, if there is one.
-    pub async fn commit(&mut self) -> Result<()> {
+    pub async fn complete(&mut self) -> Result<()> {
         let Some(part) = self.open.take() else { return Ok(()) };
-        part.upload.finish().await.map_err(|error| self.error(&self.part_path(), error))?;
+        let path = self.written_path();
+        part.upload.finish().await.map_err(|error| self.location.write_error(&path, error))?;
+        let visible = self.visible_path().to_string();
+        if let Some(pending) = &mut self.pending {
+            pending.push(PendingFile { hidden: path.to_string(), visible });
+        }
         self.next_part += 1;
         Ok(())
     }
 
     /// Completes the last part. Without any rows, the folder is there nevertheless, where there are folders.
     pub async fn finish(&mut self) -> Result<()> {
-        self.commit().await?;
+        self.complete().await?;
         if let Some(folder) = self.location.local.clone() {
             tokio::task::spawn_blocking(move || std::fs::create_dir_all(folder))
                 .await
@@ -108,22 +133,20 @@ impl FilesystemWriter {
         Ok(())
     }
 
-    /// The number of parts that are complete: what a checkpoint keeps, taken after a commit.
-    pub fn parts(&self) -> u64 {
-        self.next_part
+    /// The hidden parts that have been completed since the last call.
+    pub fn take_pending(&mut self) -> Vec<PendingFile> {
+        self.pending.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Goes on behind a number of parts; later ones, written before a failure, are replaced.
-    pub fn restore(&mut self, parts: u64) {
-        self.next_part = parts;
-    }
-
-    fn part_path(&self) -> Path {
+    fn visible_path(&self) -> Path {
         self.location.path.clone().join(format!("{}-{}", self.prefix, self.next_part))
     }
 
-    fn error(&self, path: &Path, error: object_store::Error) -> DataFusionError {
-        let (table, path) = (self.location.table(), self.location.display(path));
-        DataFusionError::from(error).context(format!("table '{table}': {path} cannot be written"))
+    /// The path of the part that is being written: a hidden one if it is to be committed.
+    fn written_path(&self) -> Path {
+        match self.pending {
+            None => self.visible_path(),
+            Some(_) => self.location.path.clone().join(format!(".{}-{}", self.prefix, self.next_part)),
+        }
     }
 }

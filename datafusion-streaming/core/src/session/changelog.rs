@@ -17,7 +17,8 @@ use datafusion_streaming_physical_plan::config::{RootMode, RuntimeMode, Streamin
 use datafusion_streaming_physical_plan::runtime::{
     ElementStream, StreamElement, StreamEnvironment, StreamExec, elements_of,
 };
-use futures::{Stream, StreamExt};
+use futures::future::BoxFuture;
+use futures::{FutureExt, Stream, StreamExt};
 
 /// Runs a DataFrame as a continuous query.
 #[async_trait]
@@ -95,16 +96,36 @@ pub(super) async fn plan_changelog(
     plan: &LogicalPlan,
     root: RootMode,
 ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+    let plan = plan_streaming(&mut state, plan, root).await?;
+    Ok((plan, Arc::new(TaskContext::from(&state))))
+}
+
+/// The physical plan of the INSERTs of a job, and the session's state that its context is to be made of.
+pub(crate) fn plan_job(
+    mut state: SessionState,
+    plan: LogicalPlan,
+) -> BoxFuture<'static, Result<(Arc<dyn ExecutionPlan>, SessionState)>> {
+    async move {
+        let plan = plan_streaming(&mut state, &plan, RootMode::Changelog).await?;
+        Ok((plan, state))
+    }
+    .boxed()
+}
+
+/// The physical plan, whose context is to be made of `state`.
+async fn plan_streaming(
+    state: &mut SessionState,
+    plan: &LogicalPlan,
+    root: RootMode,
+) -> Result<Arc<dyn ExecutionPlan>> {
     let mut options = StreamingOptions::of(state.config_options());
     options.root = root;
     options.runtime_mode = RuntimeMode::Streaming;
     state.config_mut().options_mut().extensions.insert(options);
     let plan = state.create_physical_plan(plan).await?;
-    let context = Arc::new(TaskContext::from(&state));
-    let plan: Arc<dyn ExecutionPlan> = match plan.output_partitioning().partition_count() {
+    Ok(match plan.output_partitioning().partition_count() {
         1 => plan,
         _ if plan.is::<StreamExec>() => plan,
         _ => Arc::new(CoalescePartitionsExec::new(plan)),
-    };
-    Ok((plan, context))
+    })
 }

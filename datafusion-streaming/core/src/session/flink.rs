@@ -71,7 +71,7 @@ impl FlinkSql for SessionContext {
 }
 
 /// Carries out a statement, or plans it if it is a query or INSERT.
-pub(super) async fn run_statement(ctx: &SessionContext, statement: Statement) -> Result<DataFrame> {
+pub(crate) async fn run_statement(ctx: &SessionContext, statement: Statement) -> Result<DataFrame> {
     match statement {
         Statement::DataFusion(DFStatement::Statement(statement)) if is_drop(&statement) => {
             // not planned by us: dropping needs no Flink semantics, but case-sensitive names

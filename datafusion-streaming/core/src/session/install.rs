@@ -12,6 +12,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_streaming_physical_optimizer::{StreamingRule, StreamingVerifier};
 use datafusion_streaming_physical_plan::config::StreamingOptions;
 
+use crate::jobs::JobRegistry;
 use crate::planner::{LateralRule, StreamingQueryPlanner, StreamingRelationPlanner};
 
 /// Installs the extension into a context that is in use: its tables, functions, options, query
@@ -101,6 +102,9 @@ fn with_streaming(
     let config = builder.config().get_or_insert_with(SessionConfig::new);
     if config.options().extensions.get::<StreamingOptions>().is_none() {
         config.options_mut().extensions.insert(StreamingOptions::default());
+    }
+    if config.get_extension::<JobRegistry>().is_none() {
+        config.set_extension(Arc::new(JobRegistry::default()));
     }
     builder
 }

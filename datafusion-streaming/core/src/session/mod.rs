@@ -16,7 +16,9 @@ mod over;
 mod rank_functions;
 mod script;
 
+pub(crate) use changelog::plan_job;
 pub use changelog::{ChangelogDataFrame, ChangelogStream};
 pub use flink::FlinkSql;
+pub(crate) use flink::run_statement;
 pub use install::{StreamingSessionStateBuilder, install, install_with};
 pub use script::FlinkScript;

@@ -15,6 +15,11 @@ enum Meaning {
     Same(&'static str),
     /// An option of the extension in milliseconds; Flink's value is a duration.
     Duration(&'static str),
+    /// A [`RestartStrategy`](datafusion_streaming_physical_plan::config::RestartStrategy) under any of Flink's
+    /// names.
+    Restart,
+    /// The number of restarts, or Flink's `infinite`.
+    Attempts,
     /// The number of partitions.
     Parallelism,
     /// The session's time zone.
@@ -27,13 +32,42 @@ enum Meaning {
 
 /// The options of Flink's that `SET` knows.
 const FLINK_OPTIONS: &[(&str, Meaning)] = &[
+    ("execution.checkpointing.dir", Meaning::Same("checkpoint_dir")),
+    ("execution.checkpointing.incremental", Meaning::Accepted),
+    ("execution.checkpointing.interval", Meaning::Duration("checkpoint_interval")),
+    ("execution.checkpointing.max-concurrent-checkpoints", Meaning::Only(&["1"])),
+    ("execution.checkpointing.min-pause", Meaning::Duration("checkpoint_min_pause")),
+    ("execution.checkpointing.mode", Meaning::Only(&["exactly_once"])),
+    ("execution.checkpointing.num-retained", Meaning::Same("checkpoints_retained")),
+    ("execution.checkpointing.savepoint-dir", Meaning::Same("savepoint_dir")),
+    ("execution.checkpointing.timeout", Meaning::Duration("checkpoint_timeout")),
+    ("execution.checkpointing.unaligned.enabled", Meaning::Only(&["false"])),
     ("execution.runtime-mode", Meaning::Only(&["streaming"])),
+    ("execution.savepoint.ignore-unclaimed-state", Meaning::Same("ignore_unclaimed_state")),
+    ("execution.savepoint.path", Meaning::Same("restore_path")),
+    ("execution.state-recovery.ignore-unclaimed-state", Meaning::Same("ignore_unclaimed_state")),
+    ("execution.state-recovery.path", Meaning::Same("restore_path")),
     ("parallelism.default", Meaning::Parallelism),
     ("pipeline.auto-watermark-interval", Meaning::Accepted),
-    ("pipeline.name", Meaning::Accepted),
+    ("pipeline.name", Meaning::Same("job_name")),
     ("pipeline.object-reuse", Meaning::Accepted),
-    ("sql-client.execution.result-mode", Meaning::Same("result_mode")),
+    ("restart-strategy", Meaning::Restart),
+    ("restart-strategy.exponential-delay.attempts-before-reset-backoff", Meaning::Attempts),
+    ("restart-strategy.exponential-delay.backoff-multiplier", Meaning::Same("restart_backoff_multiplier")),
+    ("restart-strategy.exponential-delay.initial-backoff", Meaning::Duration("restart_initial_backoff")),
+    ("restart-strategy.exponential-delay.max-backoff", Meaning::Duration("restart_max_backoff")),
+    (
+        "restart-strategy.exponential-delay.reset-backoff-threshold",
+        Meaning::Duration("restart_reset_threshold"),
+    ),
+    ("restart-strategy.fixed-delay.attempts", Meaning::Same("restart_attempts")),
+    ("restart-strategy.fixed-delay.delay", Meaning::Duration("restart_delay")),
+    ("restart-strategy.type", Meaning::Restart),
     ("sql-client.execution.max-table-result.rows", Meaning::Accepted),
+    ("sql-client.execution.result-mode", Meaning::Same("result_mode")),
+    ("state.checkpoints.dir", Meaning::Same("checkpoint_dir")),
+    ("state.checkpoints.num-retained", Meaning::Same("checkpoints_retained")),
+    ("state.savepoints.dir", Meaning::Same("savepoint_dir")),
     ("table.dml-sync", Meaning::Accepted),
     ("table.exec.async-lookup.buffer-capacity", Meaning::Same("lookup_concurrency")),
     ("table.exec.async-lookup.output-mode", Meaning::Accepted),
@@ -93,6 +127,18 @@ fn apply(config: &mut ConfigOptions, key: &str, value: &str) -> Result<()> {
         Meaning::Duration(own) => {
             parse_duration(value).and_then(|millis| set_own(config, own, &millis.to_string()))
         }
+        Meaning::Restart => match value.to_ascii_lowercase().as_str() {
+            "none" | "off" | "disable" => set_own(config, "restart_strategy", "none"),
+            "fixeddelay" | "fixed-delay" => set_own(config, "restart_strategy", "fixed-delay"),
+            "exponentialdelay" | "exponential-delay" => {
+                set_own(config, "restart_strategy", "exponential-delay")
+            }
+            _ => plan_err!("'{value}' is not one of none, fixed-delay, exponential-delay"),
+        },
+        Meaning::Attempts if value.eq_ignore_ascii_case("infinite") => {
+            set_own(config, "restart_attempts_before_reset", "0")
+        }
+        Meaning::Attempts => set_own(config, "restart_attempts_before_reset", value),
         Meaning::Parallelism => match value.parse::<i64>() {
             Ok(-1) => set_own(config, "parallelism", "0"),
             Ok(partitions @ 1..=128) => set_own(config, "parallelism", &partitions.to_string()),
@@ -132,6 +178,8 @@ pub(super) fn reset(ctx: &SessionContext, key: Option<&str>) -> Result<()> {
     };
     let own = match FLINK_OPTIONS.iter().find(|(name, _)| *name == key) {
         Some((_, Meaning::Same(own) | Meaning::Duration(own))) => own,
+        Some((_, Meaning::Restart)) => "restart_strategy",
+        Some((_, Meaning::Attempts)) => "restart_attempts_before_reset",
         Some((_, Meaning::Parallelism)) => "parallelism",
         Some((_, Meaning::Zone)) => "local_time_zone",
         Some((_, Meaning::Accepted | Meaning::Only(_))) => return Ok(()),

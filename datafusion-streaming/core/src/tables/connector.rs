@@ -10,14 +10,14 @@ use datafusion::common::{Result, plan_err};
 use datafusion::execution::SessionState;
 use datafusion_streaming_physical_plan::changelog::ChangelogMode;
 use datafusion_streaming_physical_plan::config::StreamingOptions;
-use datafusion_streaming_physical_plan::runtime::{StreamNode, StreamTask};
+use datafusion_streaming_physical_plan::runtime::{Distribution, StreamNode, StreamTask};
 
 use super::TableDefinition;
 use super::blackhole::Blackhole;
 use super::filesystem::Filesystem;
 use super::materialized::Materialized;
 use super::print::Print;
-use super::sink::Sink;
+use super::sink::{Committer, Sink};
 use crate::formats::suggestion;
 
 /// A table's storage, made from its options.
@@ -49,6 +49,18 @@ pub trait Connector: Debug + Send + Sync {
     /// or need not know.
     fn materializes(&self) -> bool {
         false
+    }
+
+    /// How the rows of an INSERT must be spread over the partitions of its sink.
+    fn sink_distribution(&self) -> Distribution {
+        Distribution::Any
+    }
+
+    /// What commits the output of a job's checkpoints; `None` where sinks write to where readers look, so that
+    /// what came behind the last checkpoint is written again after a failure.
+    fn committer(&self, table: &TableDefinition) -> Option<Arc<dyn Committer>> {
+        let _ = table;
+        None
     }
 
     /// A sink for rows of all physical columns of the table, for the partition that `task` runs.

@@ -29,6 +29,8 @@ pub struct TableDefinition {
     pub watermark: Option<TableWatermark>,
     /// The columns of the primary key; empty if there is none.
     pub primary_key: Vec<String>,
+    /// The columns of `PARTITIONED BY`; empty if the table is not partitioned.
+    pub partitioned_by: Vec<String>,
     /// The options of `WITH`.
     pub options: BTreeMap<String, String>,
     /// The comment.
@@ -102,6 +104,13 @@ impl TableDefinition {
                 );
             }
         }
+        for column in &table.partitioned_by {
+            if physical.field_with_name(column).is_err() {
+                return plan_err!(
+                    "table {name} is PARTITIONED BY {column}, which is not a physical column of it"
+                );
+            }
+        }
         Ok(TableDefinition {
             name,
             columns,
@@ -109,6 +118,7 @@ impl TableDefinition {
             schema,
             watermark,
             primary_key: table.primary_key,
+            partitioned_by: table.partitioned_by,
             options,
             comment: table.comment,
         })
@@ -161,6 +171,9 @@ impl TableDefinition {
         if let Some(comment) = &self.comment {
             // writing to a String cannot fail
             let _ = write!(text, "\nCOMMENT '{}'", comment.replace('\'', "''"));
+        }
+        if !self.partitioned_by.is_empty() {
+            let _ = write!(text, "\nPARTITIONED BY (`{}`)", self.partitioned_by.join("`, `"));
         }
         let options: Vec<_> =
             self.options.iter().map(|(key, value)| format!("  '{key}' = '{value}'")).collect();

@@ -22,5 +22,5 @@ pub use connector::Connector;
 pub use definition::{TableColumn, TableDefinition};
 pub use lookup::lookup_options;
 pub use push::{ChangelogSender, ChangelogTable};
-pub use sink::{Sink, SinkNode};
+pub use sink::{Committer, Sink, SinkNode};
 pub use stream_table::StreamTable;

@@ -30,6 +30,7 @@
 //! | [`to_changelog`] | the row kind as a column |
 //! | [`from_changelog`] | a column with row kinds as a changelog |
 //! | [`final_table`] | a changelog as the table that it ends with |
+//! | [`native_sink`] | INSERT into tables of DataFusion |
 //! | [`set_operation`] | INTERSECT ALL, EXCEPT ALL |
 //! | [`state_ttl`] | the hint STATE_TTL, until it is planned |
 //! | [`source`] | DataFusion plans as insert-only sources |
@@ -51,6 +52,7 @@ pub mod local_group_aggregate;
 pub mod local_window_aggregate;
 pub mod match_recognize;
 mod mixed_rows;
+pub mod native_sink;
 pub mod over;
 mod row_changes;
 pub mod session;

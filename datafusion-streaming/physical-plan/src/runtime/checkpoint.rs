@@ -1,29 +1,36 @@
 //! Checkpoints: snapshots of all operators at one point of the stream.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::RecordBatch;
+use datafusion_common::DataFusionError;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::BarrierId;
 
-/// The identity of an operator within its plan: its place and its name. The same text gives the
-/// same plan and so the same identities.
+/// The identity of an operator within its plan: what it is, and the how manyeth of its kind. Nodes
+/// without state that come or go, such as exchanges at another parallelism, leave it as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OperatorId {
-    /// The node's number in the plan, in pre-order; 0 is the root.
-    pub position: usize,
-    /// The node's name.
+    /// The node's [`StreamNode::identity`](super::StreamNode::identity).
     pub name: String,
+    /// The number among the nodes of this name, from 0, in pre-order.
+    pub number: usize,
 }
 
 impl fmt::Display for OperatorId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", self.name, self.position)
+        write!(f, "{}#{}", self.name, self.number)
     }
+}
+
+/// An error with the operator in which it came up.
+pub fn in_operator(error: DataFusionError, operator: &OperatorId, subtask: usize) -> DataFusionError {
+    error.context(format!("operator {operator}, partition {subtask}"))
 }
 
 /// The content of one state table at a checkpoint.
@@ -43,8 +50,17 @@ pub struct TableSnapshot {
 pub struct SubtaskSnapshot {
     /// The merged watermark of the inputs, in milliseconds since the epoch.
     pub watermark: i64,
+    /// The watermark of each input, and whether the input was idle.
+    pub inputs: Vec<(i64, bool)>,
     /// The operator's tables.
     pub tables: Vec<TableSnapshot>,
+}
+
+impl SubtaskSnapshot {
+    /// The state of a subtask that goes by no watermark.
+    pub fn of_tables(tables: Vec<TableSnapshot>) -> Self {
+        SubtaskSnapshot { watermark: i64::MIN, inputs: vec![], tables }
+    }
 }
 
 /// A complete checkpoint: what a query needs to go on from a point of its input.
@@ -56,19 +72,41 @@ pub struct Checkpoint {
     pub operators: BTreeMap<OperatorId, BTreeMap<usize, SubtaskSnapshot>>,
 }
 
+impl Checkpoint {
+    /// The operators that have state and are not in `plan`.
+    pub fn unclaimed(&self, plan: &BTreeSet<OperatorId>) -> Vec<&OperatorId> {
+        let has_state = |subtasks: &BTreeMap<usize, SubtaskSnapshot>| {
+            let mut tables = subtasks.values().flat_map(|subtask| &subtask.tables);
+            tables.any(|table| table.rows.num_rows() > 0)
+        };
+        let unclaimed =
+            self.operators.iter().filter(|(id, subtasks)| !plan.contains(id) && has_state(subtasks));
+        unclaimed.map(|(id, _)| id).collect()
+    }
+}
+
 /// Asks the sources of a query for barriers, collects the operators' snapshots, and hands them out
 /// again when the query is restored.
+///
+/// One checkpoint is under way at a time: a barrier that overtook another at one input and not at
+/// the other would cut the streams at different places.
 #[derive(Debug)]
 pub struct CheckpointCoordinator {
     requested: watch::Sender<BarrierId>,
     every_rows: Option<u64>,
     rows: AtomicU64,
-    restored: Option<Checkpoint>,
+    /// The barrier behind which sources stop.
+    last_barrier: AtomicU64,
+    drops_unmatched: bool,
+    plan_changed: bool,
+    input_has_ended: bool,
+    restored: Mutex<Option<Arc<Checkpoint>>>,
     taken: Mutex<Taken>,
 }
 
 #[derive(Debug, Default)]
 struct Taken {
+    under_way: Option<BarrierId>,
     acknowledged: HashMap<BarrierId, BTreeMap<OperatorId, BTreeMap<usize, SubtaskSnapshot>>>,
     finished: BTreeMap<OperatorId, BTreeMap<usize, SubtaskSnapshot>>,
 }
@@ -83,19 +121,72 @@ impl CheckpointCoordinator {
             requested: watch::Sender::new(last),
             every_rows: every_rows.map(|rows| rows.max(1)),
             rows: AtomicU64::new(0),
-            restored,
+            last_barrier: AtomicU64::new(BarrierId::MAX),
+            drops_unmatched: false,
+            plan_changed: false,
+            input_has_ended: false,
+            restored: Mutex::new(restored.map(Arc::new)),
             taken: Mutex::default(),
         }
     }
 
+    /// The coordinator whose first checkpoint has a number above `id`.
+    pub fn numbered_after(self, id: BarrierId) -> Self {
+        self.requested.send_if_modified(|requested| {
+            *requested = id.max(*requested);
+            false
+        });
+        self
+    }
+
+    /// The coordinator of a query in which an operator whose state has another schema starts without
+    /// it, where it would otherwise be an error.
+    pub fn dropping_unmatched(self) -> Self {
+        CheckpointCoordinator { drops_unmatched: true, ..self }
+    }
+
+    /// The coordinator of a query whose plan is not that of the checkpoint: nodes without state may
+    /// then stand elsewhere than those of the same name did, and forget their watermarks.
+    pub fn for_changed_plan(self) -> Self {
+        CheckpointCoordinator { plan_changed: true, ..self }
+    }
+
+    /// The coordinator of a query whose input had ended at the checkpoint: sources read nothing more.
+    pub fn at_the_end_of_input(self) -> Self {
+        CheckpointCoordinator { input_has_ended: true, ..self }
+    }
+
     /// Starts a checkpoint: every source emits a barrier of the number returned as soon as it can.
-    pub fn trigger(&self) -> BarrierId {
+    /// `None` while another is under way.
+    pub fn trigger(&self) -> Option<BarrierId> {
+        let mut taken = self.taken.lock();
+        if taken.under_way.is_some() {
+            return None;
+        }
         let mut id = 0;
         self.requested.send_modify(|requested| {
             *requested += 1;
             id = *requested;
         });
-        id
+        taken.under_way = Some(id);
+        Some(id)
+    }
+
+    /// Starts a checkpoint behind which the sources emit nothing more.
+    pub fn trigger_last(&self) -> Option<BarrierId> {
+        // ahead of the request, which wakes the sources
+        let next = *self.requested.borrow() + 1;
+        self.last_barrier.store(next, Ordering::SeqCst);
+        let triggered = self.trigger();
+        if triggered != Some(next) {
+            self.last_barrier.store(BarrierId::MAX, Ordering::SeqCst);
+        }
+        triggered
+    }
+
+    /// Whether sources emit nothing behind a barrier.
+    pub(super) fn is_last(&self, barrier: BarrierId) -> bool {
+        barrier >= self.last_barrier.load(Ordering::SeqCst)
     }
 
     /// The checkpoint that was started last.
@@ -139,6 +230,7 @@ impl CheckpointCoordinator {
     /// operator has passed the barrier. Forgets the snapshots of earlier ones.
     pub fn complete(&self, id: BarrierId) -> Option<Checkpoint> {
         let mut taken = self.taken.lock();
+        taken.under_way.take_if(|under_way| *under_way <= id);
         let mut operators = taken.acknowledged.remove(&id)?;
         taken.acknowledged.retain(|other, _| *other > id);
         for (operator, subtasks) in &taken.finished {
@@ -150,8 +242,67 @@ impl CheckpointCoordinator {
         Some(Checkpoint { id, operators })
     }
 
-    /// The snapshots of an operator that this query starts from.
-    pub(super) fn restored(&self, operator: &OperatorId) -> Option<&BTreeMap<usize, SubtaskSnapshot>> {
-        self.restored.as_ref()?.operators.get(operator)
+    /// The state at the end of a query whose input has ended, as a checkpoint of the next number.
+    pub fn complete_at_end(&self) -> Checkpoint {
+        let mut taken = self.taken.lock();
+        taken.under_way = None;
+        taken.acknowledged.clear();
+        let mut id = 0;
+        self.requested.send_modify(|requested| {
+            *requested += 1;
+            id = *requested;
+        });
+        Checkpoint { id, operators: taken.finished.clone() }
+    }
+
+    /// What this query starts from.
+    pub(super) fn restored(&self) -> Option<Arc<Checkpoint>> {
+        self.restored.lock().clone()
+    }
+
+    /// All operators have started: what they were restored from is needed no longer.
+    pub fn forget_restored(&self) {
+        *self.restored.lock() = None;
+    }
+
+    pub(super) fn drops_unmatched(&self) -> bool {
+        self.drops_unmatched
+    }
+
+    pub(super) fn input_has_ended(&self) -> bool {
+        self.input_has_ended
+    }
+
+    pub(super) fn plan_changed(&self) -> bool {
+        self.plan_changed
+    }
+}
+
+/// The checkpoints of one subtask of a node that runs without a [`Driver`](super::Driver), such as a
+/// sink.
+#[derive(Debug, Clone)]
+pub struct SubtaskCheckpoints {
+    pub(super) coordinator: Arc<CheckpointCoordinator>,
+    pub(super) operator: OperatorId,
+    pub(super) subtask: usize,
+}
+
+impl SubtaskCheckpoints {
+    /// The subtask has passed a barrier in this state.
+    pub fn acknowledge(&self, barrier: BarrierId, tables: Vec<TableSnapshot>) {
+        let snapshot = SubtaskSnapshot::of_tables(tables);
+        self.coordinator.acknowledge(barrier, &self.operator, self.subtask, snapshot);
+    }
+
+    /// The subtask has ended in this state.
+    pub fn finish(&self, tables: Vec<TableSnapshot>) {
+        self.coordinator.finish(&self.operator, self.subtask, SubtaskSnapshot::of_tables(tables));
+    }
+
+    /// The tables that the subtask of this number had at the checkpoint that the query starts from.
+    pub fn restored(&self) -> Option<Vec<TableSnapshot>> {
+        let restored = self.coordinator.restored()?;
+        let subtask = restored.operators.get(&self.operator)?.get(&self.subtask)?;
+        Some(subtask.tables.clone())
     }
 }

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{AsArray, BooleanArray};
+use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::UInt16Type;
-use datafusion_common::{Result, internal_err};
+use datafusion_common::{Result, exec_err, internal_err};
 use datafusion_execution::memory_pool::MemoryReservation;
 
 use super::{
     BarrierId, CheckpointCoordinator, Context, Flush, Operator, OperatorId, OperatorMetrics, Output,
-    StreamElement, SubtaskSnapshot, TableSnapshot,
+    StreamElement, SubtaskSnapshot, TableSnapshot, in_operator,
 };
 use crate::state::StateTable;
 use crate::state::key_group::groups_of;
@@ -75,7 +75,7 @@ impl Driver {
             metrics: OperatorMetrics::detached(),
             reservation: MemoryConsumer::new("detached").register(&pool),
             checkpoints: None,
-            id: OperatorId { position: 0, name: "detached".to_string() },
+            id: OperatorId { name: "detached".to_string(), number: 0 },
             subtask: 0,
             subtasks: 1,
         };
@@ -114,14 +114,37 @@ impl Driver {
 
     /// The snapshots of the operator's tables, as a checkpoint takes them.
     pub fn snapshot(&mut self) -> Result<SubtaskSnapshot> {
-        let watermark = self.watermarks.current().0;
+        let (watermark, inputs) = (self.watermarks.current().0, self.watermarks.inputs());
         let tables =
             self.operator.tables().into_iter().map(|table| table.snapshot()).collect::<Result<_>>()?;
-        Ok(SubtaskSnapshot { watermark, tables })
+        Ok(SubtaskSnapshot { watermark, inputs, tables })
     }
 
-    /// An element of an input, at a processing time.
+    /// An element of an input, at a processing time. Errors name the operator.
     pub fn input(&mut self, port: usize, element: StreamElement, now: i64) -> Result<()> {
+        let result = self.take(port, element, now);
+        self.named(result)
+    }
+
+    /// An input has ended.
+    pub fn end(&mut self, port: usize, now: i64) -> Result<()> {
+        let result = self.end_port(port, now);
+        self.named(result)
+    }
+
+    /// Calls the operator's timer if it is due.
+    pub fn fire_timer(&mut self, now: i64) -> Result<()> {
+        let metrics = self.parts.metrics.clone();
+        let _timer = metrics.baseline.elapsed_compute().timer();
+        let result = self.fire_due_timer(now);
+        self.named(result)
+    }
+
+    fn named<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| in_operator(error, &self.parts.id, self.parts.subtask))
+    }
+
+    fn take(&mut self, port: usize, element: StreamElement, now: i64) -> Result<()> {
         let metrics = self.parts.metrics.clone();
         let _timer = metrics.baseline.elapsed_compute().timer();
         self.fire_due_timer(now)?;
@@ -158,8 +181,7 @@ impl Driver {
         }
     }
 
-    /// An input has ended.
-    pub fn end(&mut self, port: usize, now: i64) -> Result<()> {
+    fn end_port(&mut self, port: usize, now: i64) -> Result<()> {
         self.ports[port].ended = true;
         let before = self.watermarks.current();
         if let Merged::Advanced(watermark) = self.watermarks.update(port, Watermark::MAX) {
@@ -175,13 +197,6 @@ impl Driver {
             checkpoints.finish(&self.parts.id, self.parts.subtask, snapshot);
         }
         Ok(())
-    }
-
-    /// Calls the operator's timer if it is due.
-    pub fn fire_timer(&mut self, now: i64) -> Result<()> {
-        let metrics = self.parts.metrics.clone();
-        let _timer = metrics.baseline.elapsed_compute().timer();
-        self.fire_due_timer(now)
     }
 
     fn fire_due_timer(&mut self, now: i64) -> Result<()> {
@@ -244,16 +259,70 @@ impl Driver {
 
     fn restore(&mut self) -> Result<()> {
         let Some(checkpoints) = self.parts.checkpoints.clone() else { return Ok(()) };
-        let Some(snapshots) = checkpoints.restored(&self.parts.id) else { return Ok(()) };
-        let watermark = snapshots.values().map(|snapshot| snapshot.watermark).min().unwrap_or(i64::MIN);
-        for port in 0..self.ports.len() {
-            self.watermarks.update(port, Watermark(watermark));
+        let Some(checkpoint) = checkpoints.restored() else { return Ok(()) };
+        let Some(snapshots) = checkpoint.operators.get(&self.parts.id) else { return Ok(()) };
+        let mut tables = self.operator.tables();
+        if tables.is_empty() && checkpoints.plan_changed() {
+            return Ok(());
         }
-        for table in self.operator.tables() {
-            restore_table(table, snapshots, self.parts.subtask, self.parts.subtasks)?;
+        if let Some(difference) = difference(&tables, snapshots)? {
+            if checkpoints.drops_unmatched() {
+                return Ok(());
+            }
+            return exec_err!(
+                "the state of {} in the checkpoint does not fit the query: {difference}; restore into a query \
+                 that keeps the same state, or have the state dropped with \
+                 'execution.state-recovery.ignore-unclaimed-state' = 'true'",
+                self.parts.id
+            );
         }
+        for table in &mut tables {
+            restore_table(*table, snapshots, self.parts.subtask, self.parts.subtasks)?;
+        }
+        let same = snapshots.get(&self.parts.subtask).filter(|_| snapshots.len() == self.parts.subtasks);
+        let merged = match same {
+            Some(snapshot) => snapshot.watermark,
+            None => snapshots.values().map(|snapshot| snapshot.watermark).min().unwrap_or(i64::MIN),
+        };
+        let inputs = same.map_or(&[][..], |snapshot| &snapshot.inputs);
+        self.watermarks = WatermarkMerge::restored(self.ports.len(), inputs, Watermark(merged));
         self.account()
     }
+}
+
+/// How the saved tables of an operator differ from those that it has, in names, kinds or types;
+/// `None` if they are the same.
+fn difference(
+    tables: &[&mut dyn StateTable],
+    snapshots: &BTreeMap<usize, SubtaskSnapshot>,
+) -> Result<Option<String>> {
+    let Some(saved) = snapshots.values().next() else { return Ok(None) };
+    for known in &saved.tables {
+        if !tables.iter().any(|table| table.name() == known.name) {
+            return Ok(Some(format!("it has a table '{}', the query has none", known.name)));
+        }
+    }
+    for table in tables {
+        let Some(known) = saved.tables.iter().find(|known| known.name == table.name()) else {
+            return Ok(Some(format!("it has no table '{}'", table.name())));
+        };
+        let empty = table.snapshot()?;
+        let types = |rows: &RecordBatch| {
+            let fields = rows.schema();
+            let fields = fields.fields().iter();
+            fields.map(|field| format!("{} {}", field.name(), field.data_type())).collect::<Vec<_>>()
+        };
+        let (saved, wanted) = (types(&known.rows), types(&empty.rows));
+        if known.keyed != empty.keyed || saved != wanted {
+            return Ok(Some(format!(
+                "its table '{}' has the columns ({}), that of the query ({})",
+                known.name,
+                saved.join(", "),
+                wanted.join(", ")
+            )));
+        }
+    }
+    Ok(None)
 }
 
 /// Gives a table its share of the snapshots of all subtasks: of a keyed table the rows of its key
@@ -278,11 +347,7 @@ fn restore_table(
     Ok(())
 }
 
-fn rows_of_groups(
-    saved: &TableSnapshot,
-    subtask: usize,
-    subtasks: usize,
-) -> Result<arrow::array::RecordBatch> {
+fn rows_of_groups(saved: &TableSnapshot, subtask: usize, subtasks: usize) -> Result<RecordBatch> {
     let Some(groups) =
         saved.rows.columns().first().and_then(|column| column.as_primitive_opt::<UInt16Type>())
     else {

@@ -15,11 +15,23 @@ pub struct StreamEnvironment {
     pub clock: Arc<dyn Clock>,
     /// Takes the operators' snapshots and hands out what to restore; `None`: no checkpoints.
     pub checkpoints: Option<Arc<CheckpointCoordinator>>,
+    /// The job that the query is; `None` for one that is only read. The output of a job appears with
+    /// its checkpoints.
+    pub job: Option<JobScope>,
+}
+
+/// The names by which sinks know whose their unfinished output is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobScope {
+    /// The job's, the same whenever it is started again: letters, digits, `-` and `_`.
+    pub id: String,
+    /// Another one each time that the job starts: letters and digits.
+    pub attempt: String,
 }
 
 impl Default for StreamEnvironment {
     fn default() -> Self {
-        StreamEnvironment { clock: Arc::new(SystemClock), checkpoints: None }
+        StreamEnvironment { clock: Arc::new(SystemClock), checkpoints: None, job: None }
     }
 }
 

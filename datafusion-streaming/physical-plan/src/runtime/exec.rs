@@ -34,7 +34,7 @@ pub struct StreamExec {
     traits: StreamTraits,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
-    position: usize,
+    number: usize,
 }
 
 impl StreamExec {
@@ -64,7 +64,7 @@ impl StreamExec {
             traits,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
-            position: 0,
+            number: 0,
         })
     }
 
@@ -91,14 +91,15 @@ impl StreamExec {
         &self.inputs
     }
 
-    /// The plan node with its place in the plan, which identifies its state in checkpoints.
-    pub fn at_position(&self, position: usize) -> Self {
-        StreamExec { position, ..self.clone() }
+    /// The plan node with its number among those of its identity, by which its state is known in
+    /// checkpoints.
+    pub fn numbered(&self, number: usize) -> Self {
+        StreamExec { number, ..self.clone() }
     }
 
     /// The identity of the operator in checkpoints.
     pub fn operator_id(&self) -> OperatorId {
-        OperatorId { position: self.position, name: self.node.name().to_string() }
+        OperatorId { name: self.node.identity(), number: self.number }
     }
 
     /// The elements of a partition.
@@ -221,7 +222,7 @@ impl ExecutionPlan for StreamExec {
         _options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = StreamExec::try_new(Arc::clone(&self.node), children)?;
-        Ok(Arc::new(plan.at_position(self.position)))
+        Ok(Arc::new(plan.numbered(self.number)))
     }
 
     fn with_new_children(

@@ -22,10 +22,13 @@ mod operator;
 mod source;
 mod stream;
 
-pub use checkpoint::{Checkpoint, CheckpointCoordinator, OperatorId, SubtaskSnapshot, TableSnapshot};
+pub use checkpoint::{
+    Checkpoint, CheckpointCoordinator, OperatorId, SubtaskCheckpoints, SubtaskSnapshot, TableSnapshot,
+    in_operator,
+};
 pub use driver::Driver;
 pub use element::{BarrierId, ElementStream, StreamElement};
-pub use environment::StreamEnvironment;
+pub use environment::{JobScope, StreamEnvironment};
 pub use exec::{StreamExec, elements_of};
 pub use metrics::OperatorMetrics;
 pub use node::{

@@ -15,7 +15,7 @@ use datafusion_physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use super::driver::DriverParts;
 use super::{
     Driver, ElementStream, Operator, OperatorId, OperatorMetrics, OperatorStream, SourceReader, SourceStream,
-    StreamEnvironment, elements_of,
+    StreamEnvironment, SubtaskCheckpoints, elements_of,
 };
 use crate::changelog::ChangelogMode;
 use crate::time::WindowAssigner;
@@ -28,6 +28,12 @@ use crate::time::WindowAssigner;
 pub trait StreamNode: Any + fmt::Debug + Send + Sync {
     /// The name in EXPLAIN, metrics, errors and checkpoints.
     fn name(&self) -> &'static str;
+
+    /// What the node is known by in checkpoints: its name, with that of the table where it reads or
+    /// writes one. A changed query is restored where the identities of its stateful nodes are the same.
+    fn identity(&self) -> String {
+        self.name().to_string()
+    }
 
     /// What EXPLAIN shows behind the name: `key=[k], aggr=[count(*)]`. The changelog mode, keys and
     /// time attributes are added by `StreamExec`.
@@ -262,6 +268,12 @@ impl StreamTask<'_> {
         StreamEnvironment::of(&self.context)
     }
 
+    /// The checkpoints of the partition, for nodes that acknowledge barriers themselves.
+    pub fn checkpoints(&self) -> Option<SubtaskCheckpoints> {
+        let coordinator = self.environment().checkpoints.clone()?;
+        Some(SubtaskCheckpoints { coordinator, operator: self.id.clone(), subtask: self.partition })
+    }
+
     /// The elements of an input's partition of the same number.
     pub fn input(&self, input: usize) -> Result<ElementStream> {
         elements_of(&self.inputs[input], self.partition, &self.context)
@@ -303,7 +315,7 @@ impl StreamTask<'_> {
         SourceStream::start(
             Box::new(reader),
             self.id,
-            self.partition,
+            (self.partition, self.partitions),
             self.context.session_config().batch_size(),
             environment.checkpoints.clone(),
             OperatorMetrics::new(self.metrics, self.partition),

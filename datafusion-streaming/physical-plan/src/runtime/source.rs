@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BinaryArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
-use datafusion_common::{Result, internal_err};
+use datafusion_common::{Result, exec_err, internal_err};
 use datafusion_execution::SendableRecordBatchStream;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::{
     BarrierId, CheckpointCoordinator, ElementStream, OperatorId, OperatorMetrics, StreamElement,
-    SubtaskSnapshot, TableSnapshot,
+    SubtaskSnapshot, TableSnapshot, in_operator,
 };
 use crate::changelog::ChangelogBatch;
 use crate::time::Watermark;
@@ -58,20 +58,23 @@ pub struct SourceStream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SourceState {
     Reading,
+    /// The last barrier that was asked for has been sent: nothing follows, the end included.
+    Stopped,
     Ended,
     Done,
 }
 
 impl SourceStream {
-    /// Starts a source, where a checkpoint left it if there is one.
+    /// Starts a source, where a checkpoint left it if there is one. `subtask` is its number and how many there are.
     pub(super) fn start(
         reader: Box<dyn SourceReader>,
         id: OperatorId,
-        subtask: usize,
+        subtask: (usize, usize),
         batch_size: usize,
         checkpoints: Option<Arc<CheckpointCoordinator>>,
         metrics: OperatorMetrics,
     ) -> Result<ElementStream> {
+        let (subtask, subtasks) = subtask;
         let mut source = SourceStream {
             reader,
             id,
@@ -85,12 +88,16 @@ impl SourceStream {
             skip: 0,
             state: SourceState::Reading,
         };
-        source.restore()?;
+        source.restore(subtasks)?;
+        if source.checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.input_has_ended()) {
+            source.state = SourceState::Ended;
+        }
         let steps = futures::stream::unfold(source, |mut source| async move {
             let element = source.step().await.transpose()?;
-            if element.is_err() {
+            let element = element.map_err(|error| {
                 source.state = SourceState::Done;
-            }
+                in_operator(error, &source.id, source.subtask)
+            });
             Some((element, source))
         });
         Ok(Box::pin(steps))
@@ -101,6 +108,10 @@ impl SourceStream {
         loop {
             if let Some(barrier) = self.requested_barrier() {
                 self.acknowledge(barrier)?;
+                if self.checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.is_last(barrier)) {
+                    self.state = SourceState::Stopped;
+                    self.rest = None;
+                }
                 return Ok(Some(StreamElement::Barrier(barrier)));
             }
             if let Some(rows) = self.next_slice() {
@@ -111,6 +122,7 @@ impl SourceStream {
                 return Ok(Some(StreamElement::Data(rows)));
             }
             match self.state {
+                SourceState::Stopped => return futures::future::pending().await,
                 SourceState::Done => return Ok(None),
                 SourceState::Ended => {
                     self.state = SourceState::Done;
@@ -197,17 +209,20 @@ impl SourceStream {
         ];
         let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
         let table = TableSnapshot { name: SOURCE_TABLE.to_string(), keyed: false, rows };
-        Ok(SubtaskSnapshot { watermark: i64::MIN, tables: vec![table] })
+        Ok(SubtaskSnapshot::of_tables(vec![table]))
     }
 
-    fn restore(&mut self) -> Result<()> {
+    fn restore(&mut self, subtasks: usize) -> Result<()> {
         let Some(checkpoints) = &self.checkpoints else { return Ok(()) };
-        let Some(snapshots) = checkpoints.restored(&self.id) else { return Ok(()) };
+        let Some(checkpoint) = checkpoints.restored() else { return Ok(()) };
+        let Some(snapshots) = checkpoint.operators.get(&self.id) else { return Ok(()) };
         let saved = snapshots.get(&self.subtask).and_then(|snapshot| snapshot.tables.first());
-        let Some(rows) = saved.map(|table| &table.rows).filter(|rows| rows.num_rows() == 1) else {
-            return internal_err!(
-                "the checkpoint has no position for partition {} of {}",
-                self.subtask,
+        let rows = saved.map(|table| &table.rows).filter(|rows| rows.num_rows() == 1);
+        let Some(rows) = rows.filter(|_| snapshots.len() == subtasks) else {
+            return exec_err!(
+                "the checkpoint has positions of {} partitions of {}, which now has {subtasks}; restore it with a \
+                 table that is read in as many partitions",
+                snapshots.len(),
                 self.id
             );
         };

@@ -6,8 +6,8 @@ use datafusion_execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, Memory
 
 use super::driver::DriverParts;
 use super::{
-    CheckpointCoordinator, Context, Driver, Operator, OperatorId, OperatorMetrics, Output, StreamElement,
-    TableSnapshot,
+    Checkpoint, CheckpointCoordinator, Context, Driver, Operator, OperatorId, OperatorMetrics, Output,
+    StreamElement, SubtaskSnapshot, TableSnapshot,
 };
 use crate::changelog::ChangelogBatch;
 use crate::operators::testing::{changes, drain, watermark};
@@ -46,7 +46,7 @@ fn parts(checkpoints: Option<Arc<CheckpointCoordinator>>, pool: &Arc<dyn MemoryP
         metrics: OperatorMetrics::detached(),
         reservation: MemoryConsumer::new("Counting[0]").register(pool),
         checkpoints,
-        id: OperatorId { position: 3, name: "Counting".to_string() },
+        id: OperatorId { name: "Counting".to_string(), number: 3 },
         subtask: 0,
         subtasks: 1,
     }
@@ -176,5 +176,50 @@ fn too_much_state_is_an_error_that_names_the_operator() -> Result<()> {
     let error = driver.input(0, rows(&[3])?, 0).unwrap_err();
     assert!(matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)), "{error}");
     assert!(error.to_string().contains("Counting[0]"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn one_checkpoint_is_under_way_at_a_time() {
+    let checkpoints = CheckpointCoordinator::new(None, None).numbered_after(4);
+    assert_eq!((checkpoints.trigger(), checkpoints.trigger()), (Some(5), None));
+    assert!(checkpoints.complete(5).is_none(), "nobody has passed it");
+    assert_eq!(checkpoints.trigger_last(), Some(6));
+    assert!(!checkpoints.is_last(5) && checkpoints.is_last(6));
+}
+
+#[test]
+fn state_of_another_schema_is_refused_or_dropped() -> Result<()> {
+    let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 20));
+    let column: ArrayRef = Arc::new(arrow::array::StringArray::from(vec!["x"]));
+    let rows = RecordBatch::try_from_iter([("value", column)])?;
+    let table = TableSnapshot { name: "rows".to_string(), keyed: false, rows };
+    let restored = |tables: Vec<TableSnapshot>| {
+        let id = OperatorId { name: "Counting".to_string(), number: 3 };
+        let subtasks = [(0, SubtaskSnapshot::of_tables(tables))].into();
+        CheckpointCoordinator::new(Some(Checkpoint { id: 1, operators: [(id, subtasks)].into() }), None)
+    };
+    for (tables, words) in [
+        (vec![table.clone()], "'rows' has the columns (value Utf8), that of the query (value Int64)"),
+        (vec![], "no table 'rows'"),
+        (vec![TableSnapshot { name: "other".to_string(), ..table.clone() }], "a table 'other'"),
+    ] {
+        let checkpoints = Arc::new(restored(tables));
+        let error =
+            Driver::try_new(counting(), 1, parts(Some(checkpoints), &pool)).err().unwrap().to_string();
+        assert!(error.contains("Counting#3") && error.contains(words), "{error}");
+    }
+    let dropping = Arc::new(restored(vec![table]).dropping_unmatched());
+    let mut driver = Driver::try_new(counting(), 1, parts(Some(dropping), &pool))?;
+    assert_eq!(driver.snapshot()?.tables, vec![ValueTable::new("rows", 0).snapshot()?]);
+    Ok(())
+}
+
+#[test]
+fn errors_name_the_operator() -> Result<()> {
+    let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(10));
+    let mut driver = Driver::try_new(Box::new(Hoard { bytes: 0 }), 1, parts(None, &pool))?;
+    let error = driver.input(0, rows(&[1])?, 0).unwrap_err().to_string();
+    assert!(error.contains("operator Counting#3, partition 0"), "{error}");
     Ok(())
 }

@@ -60,16 +60,27 @@ impl RowLists {
         self.lists.iter().map(Vec::as_slice)
     }
 
-    /// Adds a row behind the others of its key.
-    pub fn push(&mut self, slot: u32, row: &[u8]) -> Result<()> {
+    /// The slots are below this.
+    pub fn slots(&self) -> usize {
+        self.lists.len()
+    }
+
+    /// Adds a row behind the others of its key. Its id may be one that another row had until
+    /// [`RowLists::forget`].
+    pub fn push(&mut self, slot: u32, row: &[u8]) -> Result<u32> {
         let id = self.rows.insert(row)?;
         self.lists[slot as usize].push(id);
-        Ok(())
+        Ok(id)
     }
 
     /// The place in its list of the last row with this content.
     pub fn place_of(&self, slot: u32, row: &[u8]) -> Option<usize> {
-        self.lists[slot as usize].iter().rposition(|id| self.rows.get(*id) == row)
+        self.place_where(slot, row, |_| true)
+    }
+
+    /// The place in its list of the last row with this content whose id is one that `accepts` takes.
+    pub fn place_where(&self, slot: u32, row: &[u8], accepts: impl Fn(u32) -> bool) -> Option<usize> {
+        self.lists[slot as usize].iter().rposition(|id| accepts(*id) && self.rows.get(*id) == row)
     }
 
     /// Takes out a row, which can be read until [`RowLists::forget`].
@@ -120,6 +131,6 @@ impl StateTable for RowLists {
     fn restore(&mut self, rows: &RecordBatch) -> Result<()> {
         let slots = self.intern(rows.columns(), rows.num_rows())?;
         let encoded = self.encode(rows.columns())?;
-        slots.iter().enumerate().try_for_each(|(row, slot)| self.push(*slot, encoded.get(row)))
+        slots.iter().enumerate().try_for_each(|(row, slot)| self.push(*slot, encoded.get(row)).map(drop))
     }
 }

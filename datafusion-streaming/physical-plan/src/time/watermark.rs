@@ -80,6 +80,21 @@ impl WatermarkMerge {
         self.inputs.iter().all(|(_, idle)| *idle)
     }
 
+    /// The watermark of each input and whether it is idle, for snapshots.
+    pub fn inputs(&self) -> Vec<(i64, bool)> {
+        self.inputs.iter().map(|(watermark, idle)| (watermark.0, *idle)).collect()
+    }
+
+    /// A merge in a state that it had: `inputs` where their number is the same, else every input stands
+    /// where the merged watermark does.
+    pub fn restored(count: usize, inputs: &[(i64, bool)], merged: Watermark) -> Self {
+        let inputs = match inputs.len() == count {
+            true => inputs.iter().map(|(watermark, idle)| (Watermark(*watermark), *idle)).collect(),
+            false => vec![(merged, false); count],
+        };
+        WatermarkMerge { inputs, merged }
+    }
+
     fn merge(&mut self) -> Merged {
         let active = self.inputs.iter().filter(|(_, idle)| !idle);
         match active.map(|(watermark, _)| *watermark).min() {
@@ -108,6 +123,18 @@ mod tests {
         assert_eq!(merge.current(), Watermark(10));
         assert_eq!(merge.update(1, Watermark::MAX), Merged::Unchanged);
         assert_eq!(merge.update(0, Watermark::MAX), Merged::Advanced(Watermark::MAX));
+    }
+
+    #[test]
+    fn each_input_is_restored_where_it_was() {
+        let mut merge = WatermarkMerge::new(2);
+        merge.update(0, Watermark(10));
+        merge.update(1, Watermark(5));
+        let mut same = WatermarkMerge::restored(2, &merge.inputs(), merge.current());
+        assert_eq!(same.update(1, Watermark(8)), Merged::Advanced(Watermark(8)));
+        let mut other = WatermarkMerge::restored(3, &merge.inputs(), merge.current());
+        assert_eq!(other.update(1, Watermark(8)), Merged::Unchanged);
+        assert_eq!(other.current(), Watermark(5));
     }
 
     #[test]

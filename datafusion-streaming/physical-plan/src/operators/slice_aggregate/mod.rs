@@ -89,6 +89,12 @@ impl StreamNode for SliceAggregateNode {
         if self.partials.is_some() { "GlobalWindowAggregate" } else { "WindowAggregate" }
     }
 
+    /// The same in one phase and in two, which have the same state: whether there are two depends on the
+    /// parallelism.
+    fn identity(&self) -> String {
+        "WindowAggregate".to_string()
+    }
+
     fn fmt_arguments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (keys, calls) = (names_of(&self.group.keys(), &self.input), calls_of(&self.calls));
         let (window, time) = (self.windows.assigner(), self.windows.time_name());

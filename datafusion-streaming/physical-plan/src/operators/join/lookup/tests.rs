@@ -131,7 +131,7 @@ async fn output(node: LookupJoinNode, input: Vec<StreamElement>) -> Result<Vec<S
     let traits = input.downcast_ref::<StreamExec>().map(|input| input.traits().clone());
     let node = node.over(&traits.unwrap_or_default())?;
     let task = StreamTask {
-        id: OperatorId { position: 0, name: "LookupJoin".to_string() },
+        id: OperatorId { name: "LookupJoin".to_string(), number: 0 },
         partition: 0,
         partitions: 1,
         context: Arc::new(TaskContext::default()),

@@ -8,23 +8,26 @@ use datafusion::common::{DFSchemaRef, Result, plan_err};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, visit_expressions};
+use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
+
+use crate::sql::visit::each_expr;
 
 /// Plans a statement whose FILTERs stand behind aggregate functions and are conditions.
 pub(super) async fn plan_checked(state: &SessionState, statement: Statement) -> Result<LogicalPlan> {
     if let Statement::Statement(statement) = &statement {
-        let misplaced = visit_expressions(statement.as_ref(), |expr: &SqlExpr| match expr {
-            SqlExpr::Function(function) if function.filter.is_some() => {
-                let name = function.name.to_string().to_ascii_lowercase();
-                match state.scalar_functions().contains_key(name.trim_matches(['"', '`'])) {
-                    true => ControlFlow::Break(function.to_string()),
-                    // a function that does not exist is found out later
-                    false => ControlFlow::Continue(()),
-                }
+        let mut misplaced = None;
+        let _ = each_expr(statement.as_ref(), &mut |expr| {
+            let SqlExpr::Function(function) = expr else { return ControlFlow::Continue(()) };
+            let name = function.name.to_string().to_ascii_lowercase();
+            // a function that does not exist is found out later
+            let is_scalar = || state.scalar_functions().contains_key(name.trim_matches(['"', '`']));
+            if function.filter.is_some() && is_scalar() {
+                misplaced = Some(function.to_string());
+                return ControlFlow::Break(());
             }
-            _ => ControlFlow::Continue(()),
+            ControlFlow::Continue(())
         });
-        if let ControlFlow::Break(function) = misplaced {
+        if let Some(function) = misplaced {
             return plan_err!("FILTER stands behind an aggregate function only: {function}");
         }
     }

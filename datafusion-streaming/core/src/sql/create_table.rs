@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use datafusion::common::TableReference;
-use datafusion::sql::sqlparser::ast::{Expr, Query, visit_expressions};
+use datafusion::sql::sqlparser::ast::{Expr, Query};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
 use super::types::{TypeKind, parse_type};
+use super::visit::each_expr;
 use super::{rewrite, tokens};
 
 /// `CREATE [TEMPORARY] TABLE [IF NOT EXISTS] name (…) [COMMENT …] [PARTITIONED BY (…)] [WITH (…)] [LIKE … | AS …]`
@@ -257,13 +258,13 @@ fn parse_expr(parser: &mut Parser) -> Result<(Expr, String), ParserError> {
     let start = parser.index();
     let mut expr = parser.parse_expr()?;
     let mut columns = vec![];
-    let _ = visit_expressions(&expr, |expr| {
+    let _ = each_expr(&expr, &mut |expr| {
         match expr {
             Expr::Identifier(name) => columns.push(name.value.clone()),
             Expr::CompoundIdentifier(names) => columns.extend(names.iter().map(|name| name.value.clone())),
             _ => {}
         }
-        ControlFlow::<()>::Continue(())
+        ControlFlow::Continue(())
     });
     let shown = |index: usize| match &parser.token_at(index).token {
         Token::Word(word) if columns.contains(&word.value) => format!("`{}`", word.value),

@@ -48,6 +48,7 @@ mod statement;
 mod table_argument;
 mod tokens;
 mod types;
+pub(crate) mod visit;
 
 #[cfg(test)]
 mod tests;

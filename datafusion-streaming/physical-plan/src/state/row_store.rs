@@ -34,6 +34,12 @@ const CHUNK_ROWS: usize = 8192;
 /// batch at once would copy most rows; this way a row is copied seldom.
 const SLACK_ROWS: usize = 8 * CHUNK_ROWS;
 
+/// So many chunks are merged at once.
+const FANOUT: usize = 8;
+
+/// A chunk is like one with fewer rows if it has at most so many times its rows.
+const LIKE: usize = 4;
+
 const NOBODY: RowId = RowId::MAX;
 
 /// Rows that are kept, in the batches that they came in.
@@ -249,18 +255,23 @@ impl RowStore {
             + self.free_ids.capacity() * size_of::<RowId>()
     }
 
-    /// Merges the newest chunks while they are small and of like size, so that there are few.
+    /// Merges the newest chunks when there are [`FANOUT`] of like size, so that there are few chunks and a row is
+    /// moved few times.
     fn merge_small(&mut self) -> Result<()> {
-        while let [.., second, last] = self.order[..] {
-            let rows = |chunk: u32| self.chunks[chunk as usize].batch.num_rows();
-            let (older, newer) = (rows(second), rows(last));
-            if older > 2 * newer || older + newer > CHUNK_ROWS {
-                break;
+        loop {
+            let rows = |chunk: &u32| self.chunks[*chunk as usize].batch.num_rows();
+            let newest = self.order.last().map_or(0, rows);
+            let mut all = 0;
+            let alike = self.order.iter().rev().map(rows).take_while(|rows| {
+                all += rows;
+                *rows <= LIKE * newest && all <= CHUNK_ROWS
+            });
+            if alike.take(FANOUT).count() < FANOUT {
+                return Ok(());
             }
-            self.order.truncate(self.order.len() - 2);
-            self.move_together(&[second, last])?;
+            let merged = self.order.split_off(self.order.len() - FANOUT);
+            self.move_together(&merged)?;
         }
-        Ok(())
     }
 
     /// Frees the memory of rows that are gone once they are most of what the chunks hold.
@@ -426,7 +437,7 @@ mod tests {
         assert_eq!(rows.column(0).as_primitive::<Int64Type>().values(), values.as_slice());
         assert_eq!(rows.column(1).as_string::<i32>().value(77), format!("row {}", values[77]));
         assert_eq!(store.len(), kept.len());
-        assert!(store.order.len() < 40, "{} chunks", store.order.len());
+        assert!(store.order.len() < 64, "{} chunks", store.order.len());
         assert!(store.stored <= 2 * store.live + CHUNK_ROWS);
         Ok(())
     }

@@ -24,11 +24,12 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, SortExpr};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, DuplicateTreatment, Expr as SqlExpr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, Value, VisitMut, VisitorMut,
+    FunctionArguments, Ident, Value, VisitorMut,
 };
 use datafusion_streaming_physical_plan::operators::match_recognize::Pattern;
 
 use super::node::{MatchReference, reference_name, reference_of, reference_schema};
+use crate::sql::visit::visit_mut;
 
 /// Plans definitions and measures, and collects what they refer to.
 pub(super) struct Binder<'a> {
@@ -114,7 +115,7 @@ impl<'a> Binder<'a> {
     }
 
     fn bind_all(&mut self, expr: &mut SqlExpr) -> Result<()> {
-        match expr.visit(self) {
+        match visit_mut(expr, self) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(*error),
         }
@@ -283,7 +284,7 @@ impl<'a> Binder<'a> {
         }
         let mut plain = SqlExpr::Function(function.clone());
         let mut of_variable = OfVariable { binder: self, variable: None };
-        let variable = match plain.visit(&mut of_variable) {
+        let variable = match visit_mut(&mut plain, &mut of_variable) {
             ControlFlow::Continue(()) => of_variable.variable,
             ControlFlow::Break(error) => return Err(*error),
         };

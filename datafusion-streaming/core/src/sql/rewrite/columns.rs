@@ -4,9 +4,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{Expr, Query, VisitMut, VisitorMut};
 
+use crate::sql::visit::visit_mut;
+
 /// Shows the names of all unqualified columns outside of subqueries, and puts in their place what is returned.
 pub(super) fn each_column(node: &mut impl VisitMut, replace: impl FnMut(&str) -> Option<Expr>) {
-    let _ = node.visit(&mut Columns { replace, depth: 0 });
+    let _ = visit_mut(node, &mut Columns { replace, depth: 0 });
 }
 
 struct Columns<F> {

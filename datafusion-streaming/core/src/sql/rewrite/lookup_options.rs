@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::tokenizer::Location;
 use super::AS_OF;
 use crate::sql::ast::text;
 use crate::sql::hints::Hint;
+use crate::sql::visit::visit_mut;
 
 /// The hint's name.
 const OPTIONS: &str = "OPTIONS";
@@ -20,7 +21,7 @@ const OPTIONS: &str = "OPTIONS";
 pub(crate) fn apply<'a>(node: &mut impl VisitMut, hints: impl Iterator<Item = (Location, &'a Hint)>) {
     let hints: Vec<_> = hints.filter(|(_, hint)| hint.name == OPTIONS && hint.table.is_some()).collect();
     if !hints.is_empty() {
-        let _ = node.visit(&mut Applier { hints });
+        let _ = visit_mut(node, &mut Applier { hints });
     }
 }
 

@@ -55,6 +55,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 
 use super::ast::{call, quoted, text};
 use super::tokens;
+use super::visit::visit_mut;
 use numbers::keep;
 pub(crate) use set_operations::{EXCEPT_ALL, INTERSECT_ALL};
 pub(crate) use state_ttl::STATE_TTL;
@@ -85,7 +86,7 @@ pub fn expression(expr: &mut Expr) -> Result<(), ParserError> {
 }
 
 fn rewrite(node: &mut impl VisitMut, inserting: bool) -> Result<(), ParserError> {
-    match node.visit(&mut Rewriter { inserting, depth: 0, derived: 0 }) {
+    match visit_mut(node, &mut Rewriter { inserting, depth: 0, derived: 0 }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }

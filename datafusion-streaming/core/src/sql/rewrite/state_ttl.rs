@@ -4,8 +4,8 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, GroupByExpr, ObjectName, ObjectNamePart, Select, TableAlias,
-    TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, GroupByExpr, ObjectName, ObjectNamePart, Select,
+    TableAlias, TableFactor, Value, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion_streaming_udfs::aggregate::flink_aggregates;
@@ -14,6 +14,7 @@ use crate::sql::ast::{query_of, quoted, select_all, table};
 use crate::sql::durations::parse_duration;
 use crate::sql::hints::LocatedHint;
 use crate::sql::tokens;
+use crate::sql::visit::{each_expr, visit_mut};
 
 /// What a table with a time to live is called as: a table function of the table and the milliseconds.
 pub(crate) const STATE_TTL: &str = "$STATE_TTL";
@@ -28,7 +29,7 @@ pub(in crate::sql) fn apply(node: &mut impl VisitMut, hints: &[LocatedHint]) -> 
     if !hints.iter().any(|hint| hint.hint.name == "STATE_TTL") {
         return Ok(());
     }
-    match node.visit(&mut Hints { hints }) {
+    match visit_mut(node, &mut Hints { hints }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
@@ -160,27 +161,13 @@ fn is_aggregation(select: &Select) -> bool {
         return true;
     }
     let functions = flink_aggregates();
-    let mut calls = Calls { is_aggregate: |name: &str| functions.iter().any(|it| it.name() == name) };
-    select.projection.visit(&mut calls).is_break()
-}
-
-/// Looks for calls of aggregate functions, other than those OVER a window and those of subqueries.
-struct Calls<F> {
-    is_aggregate: F,
-}
-
-impl<F: Fn(&str) -> bool> Visitor for Calls<F> {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        match expr {
-            Expr::Function(function)
-                if function.over.is_none()
-                    && (self.is_aggregate)(&function.name.to_string().to_ascii_lowercase()) =>
-            {
-                ControlFlow::Break(())
-            }
-            _ => ControlFlow::Continue(()),
-        }
-    }
+    let is_aggregate = |function: &Function| {
+        let name = function.name.to_string().to_ascii_lowercase();
+        function.over.is_none() && functions.iter().any(|it| it.name() == name)
+    };
+    let called = each_expr(&select.projection, &mut |expr| match expr {
+        Expr::Function(function) if is_aggregate(function) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    called.is_break()
 }

@@ -3,8 +3,10 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, NamedWindowDefinition, NamedWindowExpr, Select, WindowSpec, WindowType, visit_expressions_mut,
+    Expr, NamedWindowDefinition, NamedWindowExpr, Select, VisitorMut, WindowSpec, WindowType,
 };
+
+use crate::sql::visit::visit_mut;
 
 /// Writes out what windows take over from the named windows that they refine.
 pub(super) fn refine(select: &mut Select) {
@@ -18,16 +20,26 @@ pub(super) fn refine(select: &mut Select) {
     if named.is_empty() {
         return;
     }
-    let visit = |expr: &mut Expr| {
+    let mut windows = Windows { named };
+    let _ = visit_mut(&mut select.projection, &mut windows);
+    let _ = visit_mut(&mut select.qualify, &mut windows);
+}
+
+struct Windows {
+    named: Vec<(String, WindowSpec)>,
+}
+
+impl VisitorMut for Windows {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::Function(function) = expr
             && let Some(WindowType::WindowSpec(spec)) = &mut function.over
         {
-            refine_one(spec, &named);
+            refine_one(spec, &self.named);
         }
-        ControlFlow::<()>::Continue(())
-    };
-    let _ = visit_expressions_mut(&mut select.projection, visit);
-    let _ = visit_expressions_mut(&mut select.qualify, visit);
+        ControlFlow::Continue(())
+    }
 }
 
 fn refine_one(spec: &mut WindowSpec, named: &[(String, WindowSpec)]) {

@@ -46,6 +46,12 @@ fn add(
                     "PATTERN has {pattern}, a group with a quantifier: quantifiers can only stand behind a variable"
                 );
             };
+            if let RepetitionQuantifier::AtMost(max) = quantifier {
+                return plan_err!(
+                    "PATTERN has {pattern}: the lower bound of a quantifier must be at least 1; write {{1,{max}}}, or ? \
+                     for at most one row"
+                );
+            }
             let (min, max) = bounds(quantifier);
             let quantifier = Quantifier { min, max, greedy: !is_reluctant };
             elements.push(PatternElement { variable: name(variable), quantifier });

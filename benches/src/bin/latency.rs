@@ -126,7 +126,9 @@ fn send(sender: &ChangelogSender, schedule: Schedule, rows: u64) -> Result<()> {
         let batch = RecordBatch::try_new(schema(), columns.to_vec())?;
         // sleeping is too coarse for what is left
         let due = schedule.due(row);
-        std::thread::sleep(due.saturating_duration_since(Instant::now()).saturating_sub(Duration::from_millis(1)));
+        std::thread::sleep(
+            due.saturating_duration_since(Instant::now()).saturating_sub(Duration::from_millis(1)),
+        );
         while Instant::now() < due {
             std::hint::spin_loop();
         }

@@ -86,14 +86,16 @@ impl ScalarUDFImpl for Modulo {
             Integer::Constant(Some(0)) if dividends.null_count() == dividends.len() => dividends,
             Integer::Constant(Some(0)) => return exec_err!("{DIVISION_BY_ZERO}"),
             Integer::Constant(Some(divisor)) => dividends.unary(|dividend| dividend.wrapping_rem(divisor)),
-            Integer::Column(divisors) => try_binary(&dividends, &divisors, |dividend, divisor| match divisor {
-                0 => Err(ArrowError::DivideByZero),
-                divisor => Ok(dividend.wrapping_rem(divisor)),
-            })
-            .or_else(|error| match error {
-                ArrowError::DivideByZero => exec_err!("{DIVISION_BY_ZERO}"),
-                error => Err(DataFusionError::from(error)),
-            })?,
+            Integer::Column(divisors) => {
+                try_binary(&dividends, &divisors, |dividend, divisor| match divisor {
+                    0 => Err(ArrowError::DivideByZero),
+                    divisor => Ok(dividend.wrapping_rem(divisor)),
+                })
+                .or_else(|error| match error {
+                    ArrowError::DivideByZero => exec_err!("{DIVISION_BY_ZERO}"),
+                    error => Err(DataFusionError::from(error)),
+                })?
+            }
         };
         let remainders: ArrayRef = Arc::new(remainders);
         let options = CastOptions { safe: false, ..CastOptions::default() };

@@ -10,7 +10,9 @@ use datafusion_streaming_physical_plan::operators::aggregate::AggregateCall;
 use datafusion_streaming_physical_plan::operators::group_aggregate::GroupAggregateNode;
 use datafusion_streaming_physical_plan::operators::window_aggregate::{GroupColumn, WindowAggregateNode};
 use datafusion_streaming_physical_plan::operators::window_tvf::WindowTvfNode;
-use datafusion_streaming_physical_plan::runtime::{Driver, Operator, StreamElement, WindowProperties};
+use datafusion_streaming_physical_plan::runtime::{
+    Driver, Operator, StreamElement, SubtaskSnapshot, WindowProperties,
+};
 use datafusion_streaming_physical_plan::time::{LocalZone, Watermark, WindowAssigner};
 use datafusion_streaming_udfs::aggregate::{Count, Max, StreamingAggregate, Sum};
 
@@ -32,6 +34,11 @@ impl Chain {
     /// Puts elements in and throws away what comes out: the number of its rows.
     pub fn run(&mut self, input: impl IntoIterator<Item = StreamElement>) -> Result<usize> {
         input.into_iter().map(|element| input_to(&mut self.0, element)).sum()
+    }
+
+    /// What a checkpoint copies of each operator.
+    pub fn snapshots(&mut self) -> Result<Vec<SubtaskSnapshot>> {
+        self.0.iter_mut().map(Driver::snapshot).collect()
     }
 
     /// Bytes of state that the operators hold.

@@ -68,6 +68,7 @@ fn child() -> Result<()> {
             ("parallelism.default", &parallelism),
             ("execution.checkpointing.dir", "checkpoints"),
             ("execution.checkpointing.interval", "20 ms"),
+            ("restart-strategy.type", "none"),
         ] {
             ctx.flink_sql(&format!("SET '{key}' = '{value}'")).await?;
         }

@@ -90,8 +90,9 @@ extensions_options! {
         /// Whether state in a checkpoint that the query has no operator for is dropped, where it would
         /// otherwise be an error.
         pub ignore_unclaimed_state: bool, default = false
-        /// Whether and when a job that has failed starts again.
-        pub restart_strategy: RestartStrategy, default = RestartStrategy::None
+        /// Whether and when a job that has failed starts again. If it is not set, as in Flink:
+        /// `exponential-delay` where checkpoints are taken on an interval, else not at all.
+        pub restart_strategy: Option<RestartStrategy>, default = None
         /// `fixed-delay`: how often a job starts again.
         pub restart_attempts: u64, default = 1
         /// `fixed-delay`: the time before it does, in milliseconds.
@@ -102,6 +103,8 @@ extensions_options! {
         pub restart_max_backoff: u64, default = 60_000
         /// `exponential-delay`: by what the time grows from restart to restart.
         pub restart_backoff_multiplier: f64, default = 1.5
+        /// `exponential-delay`: by what part of itself the time may be longer or shorter, at random.
+        pub restart_jitter_factor: f64, default = 0.1
         /// `exponential-delay`: after how many milliseconds without a failure the time is the first again.
         pub restart_reset_threshold: u64, default = 3_600_000
         /// `exponential-delay`: how often a job starts again before the job has run that long; 0: no limit.
@@ -129,6 +132,15 @@ impl StreamingOptions {
     /// The options of a configuration; the defaults where the extension is not installed.
     pub fn of(config: &ConfigOptions) -> StreamingOptions {
         config.extensions.get::<StreamingOptions>().cloned().unwrap_or_default()
+    }
+
+    /// Whether and when a job that has failed starts again.
+    pub fn restarts(&self) -> RestartStrategy {
+        let unset = match self.checkpoint_interval {
+            0 => RestartStrategy::None,
+            _ => RestartStrategy::ExponentialDelay,
+        };
+        self.restart_strategy.unwrap_or(unset)
     }
 
     /// How long after their ends the windows of table functions take late rows, in milliseconds.

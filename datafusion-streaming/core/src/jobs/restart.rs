@@ -1,5 +1,6 @@
 //! When a job that has failed starts again.
 
+use ahash::RandomState;
 use datafusion_streaming_physical_plan::config::{RestartStrategy, StreamingOptions};
 
 /// Flink's restart strategies. Times are in milliseconds.
@@ -15,6 +16,7 @@ pub(super) struct Backoff {
     initial: f64,
     max: f64,
     multiplier: f64,
+    jitter: f64,
     reset_threshold: i64,
     /// The number of restarts up to a reset; 0: no limit.
     attempts: u64,
@@ -26,7 +28,7 @@ pub(super) struct Backoff {
 impl Restarts {
     pub(super) fn new(options: &StreamingOptions) -> Self {
         let millis = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        match options.restart_strategy {
+        match options.restarts() {
             RestartStrategy::None => Restarts::None,
             RestartStrategy::FixedDelay => {
                 Restarts::FixedDelay { left: options.restart_attempts, delay: millis(options.restart_delay) }
@@ -35,6 +37,7 @@ impl Restarts {
                 initial: options.restart_initial_backoff as f64,
                 max: options.restart_max_backoff as f64,
                 multiplier: options.restart_backoff_multiplier.max(1.0),
+                jitter: options.restart_jitter_factor.clamp(0.0, 1.0),
                 reset_threshold: millis(options.restart_reset_threshold),
                 attempts: options.restart_attempts_before_reset,
                 next: options.restart_initial_backoff as f64,
@@ -72,7 +75,9 @@ impl Backoff {
         self.taken += 1;
         let delay = self.next.min(self.max);
         self.next = (delay * self.multiplier).min(self.max);
-        Some(delay as i64)
+        // between -1 and 1, so that jobs that failed together do not start together
+        let random = f64::from(RandomState::new().hash_one(now) as i32) / f64::from(i32::MAX);
+        Some((delay * (1.0 + self.jitter * random)).max(0.0) as i64)
     }
 }
 
@@ -90,7 +95,7 @@ mod tests {
     fn none_and_fixed_delay() {
         assert_eq!(restarts(|_| {}).delay_after_failure(0), None);
         let mut fixed = restarts(|options| {
-            options.restart_strategy = RestartStrategy::FixedDelay;
+            options.restart_strategy = Some(RestartStrategy::FixedDelay);
             options.restart_attempts = 2;
             options.restart_delay = 70;
         });
@@ -99,9 +104,24 @@ mod tests {
     }
 
     #[test]
+    fn with_checkpoints_a_job_starts_again_unless_it_is_told_not_to() {
+        let mut checkpointed = restarts(|options| options.checkpoint_interval = 10);
+        for (failure, delay) in [(0, 1_000), (5_000, 1_500), (9_000, 2_250)] {
+            let given = checkpointed.delay_after_failure(failure).unwrap_or_default();
+            assert!((delay * 9 / 10..=delay * 11 / 10).contains(&given), "{given} after {failure}");
+        }
+        let mut told_not_to = restarts(|options| {
+            options.checkpoint_interval = 10;
+            options.restart_strategy = Some(RestartStrategy::None);
+        });
+        assert_eq!(told_not_to.delay_after_failure(0), None);
+    }
+
+    #[test]
     fn exponential_delay_grows_to_its_limit_and_starts_again_after_a_quiet_time() {
         let mut growing = restarts(|options| {
-            options.restart_strategy = RestartStrategy::ExponentialDelay;
+            options.restart_strategy = Some(RestartStrategy::ExponentialDelay);
+            options.restart_jitter_factor = 0.0;
             options.restart_initial_backoff = 100;
             options.restart_max_backoff = 300;
             options.restart_backoff_multiplier = 2.0;

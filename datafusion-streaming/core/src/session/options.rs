@@ -55,6 +55,7 @@ const FLINK_OPTIONS: &[(&str, Meaning)] = &[
     ("restart-strategy.exponential-delay.attempts-before-reset-backoff", Meaning::Attempts),
     ("restart-strategy.exponential-delay.backoff-multiplier", Meaning::Same("restart_backoff_multiplier")),
     ("restart-strategy.exponential-delay.initial-backoff", Meaning::Duration("restart_initial_backoff")),
+    ("restart-strategy.exponential-delay.jitter-factor", Meaning::Same("restart_jitter_factor")),
     ("restart-strategy.exponential-delay.max-backoff", Meaning::Duration("restart_max_backoff")),
     (
         "restart-strategy.exponential-delay.reset-backoff-threshold",

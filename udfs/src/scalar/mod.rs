@@ -32,11 +32,11 @@ use std::sync::Arc;
 use datafusion_expr::ScalarUDF;
 
 pub use cast::FlinkCast;
-pub use collection::item;
-pub use comparison::{FloatComparison, FloatOperator};
+pub use collection::{item, make_map};
+pub use comparison::{FloatComparison, FloatOperator, float_in};
 pub use decimal_arithmetic::{DecimalArithmetic, DecimalOperator};
 pub use interval::interval_times;
-pub use json::{JsonPathFunction, JsonString};
+pub use json::JsonString;
 pub use like::{like, similar};
 pub use math::{Modulo, Round, Truncate, integer_division};
 pub use table::function_table;

@@ -3,8 +3,9 @@
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
+use datafusion::functions::core::expr_ext::FieldAccessor;
 use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, Operator, lit, when};
+use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, Operator, lit, when};
 use datafusion_streaming_udfs::common_type::common_type;
 use datafusion_streaming_udfs::scalar::{FloatComparison, FloatOperator};
 use datafusion_streaming_udfs::types::type_name;
@@ -12,7 +13,7 @@ use datafusion_streaming_udfs::types::type_name;
 use super::choices::least_restrictive;
 use super::constants::number;
 use super::kinds::{is_datetime, is_decimal, is_float, is_number, is_text, is_timestamp};
-use super::{Operation, cast, float_logic, is_constant};
+use super::{Operation, cast, float_logic, is_bare_null, is_constant};
 
 pub(super) fn is_comparison(op: Operator) -> bool {
     float_operator(op).is_some()
@@ -35,6 +36,16 @@ fn float_operator(op: Operator) -> Option<FloatOperator> {
 /// Whether an operator asks for equality and not for an order.
 fn is_equality(op: Operator) -> bool {
     matches!(op, Operator::Eq | Operator::NotEq | Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
+}
+
+fn is_distinctness(op: Operator) -> bool {
+    matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
+}
+
+/// Whether an expression is NULL as a ROW. As in Flink a row of NULLs is not distinct from it.
+fn is_null_row(expr: &Expr) -> bool {
+    matches!(expr, Expr::Cast(Cast { expr, .. }) if is_bare_null(expr))
+        || matches!(expr, Expr::Literal(value, _) if value.is_null())
 }
 
 pub(super) fn comparison(
@@ -75,6 +86,16 @@ pub(super) fn comparison(
         (_, DataType::Date32) if is_timestamp(left) => return refused(),
         _ if is_number(left) && is_datetime(right) || is_datetime(left) && is_number(right) => {
             return refused();
+        }
+        (DataType::Struct(fields), DataType::Struct(_))
+            if is_null_row(&operation.right) && is_distinctness(op) =>
+        {
+            let empty = fields
+                .iter()
+                .map(|field| operation.left.as_ref().clone().field(field.name().as_str()).is_null())
+                .reduce(Expr::and)
+                .unwrap_or_else(|| lit(true));
+            if op == Operator::IsDistinctFrom { !empty } else { empty }
         }
         (DataType::List(_), DataType::List(_)) if !is_equality(op) => {
             return plan_err!("Comparable type expected, but was '{}'.", type_name(left));

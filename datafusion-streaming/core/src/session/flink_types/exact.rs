@@ -178,9 +178,10 @@ fn of_function(function: &ScalarFunction, expr: &Expr, schema: &DFSchema) -> Res
     };
     let nullable = match function.func.name() {
         "make_array" | "make_map" | "struct" | "row" => false,
-        // DataFusion's, which do not say that they give NULL for NULL only
-        "character_length" | "lower" | "upper" | "reverse" | "btrim" | "ltrim" | "rtrim" => {
-            function.args.iter().map(|arg| arg.nullable(schema)).collect::<Result<Vec<_>>>()?.contains(&true)
+        // DataFusion does not say that they, or constructors of arrays in them, give NULL for NULL only
+        "array_join" | "character_length" | "lower" | "upper" | "reverse" | "btrim" | "ltrim" | "rtrim" => {
+            let nullable = function.args.iter().map(|arg| Ok(exact_type(arg, schema)?.nullable));
+            nullable.collect::<Result<Vec<_>>>()?.contains(&true)
         }
         _ => default.nullable,
     };

@@ -17,6 +17,7 @@ mod interval;
 mod json;
 mod like;
 mod math;
+mod not_null;
 mod plain;
 mod predicates;
 mod regex;
@@ -32,13 +33,14 @@ use std::sync::Arc;
 use datafusion_expr::ScalarUDF;
 
 pub use cast::FlinkCast;
-pub use collection::item;
-pub use comparison::{FloatComparison, FloatOperator};
+pub use collection::{item, make_map};
+pub use comparison::{FloatComparison, FloatOperator, float_in};
 pub use decimal_arithmetic::{DecimalArithmetic, DecimalOperator};
 pub use interval::interval_times;
-pub use json::{JsonPathFunction, JsonString};
+pub use json::JsonString;
 pub use like::{like, similar};
 pub use math::{Modulo, Round, Truncate, integer_division};
+pub use not_null::not_null;
 pub use table::function_table;
 pub use text::SplitIndex;
 pub use time::{DateFormat, FloorCeil, Rounding, ToTimestamp, extract_udf};
@@ -46,7 +48,7 @@ pub use type_of::TypeOf;
 
 /// Flink's scalar functions, to be registered in a session that speaks Flink's SQL.
 pub fn flink_scalars() -> Vec<Arc<ScalarUDF>> {
-    let mut functions = vec![ScalarUDF::from(TypeOf::default())];
+    let mut functions = vec![ScalarUDF::from(TypeOf::default()), not_null()];
     functions
         .extend(DecimalOperator::FUNCTIONS.map(|operator| ScalarUDF::from(DecimalArithmetic::new(operator))));
     for family in [

@@ -4,10 +4,10 @@ use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawFieldAccessExpr};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, GetFieldAccess, lit};
-use datafusion_streaming_udfs::scalar::item;
+use datafusion_streaming_udfs::scalar::{item, make_map};
 
 /// `array[i]` and `map[key]` as calls of Flink's function for them. DataFusion counts elements from the end for a negative index, and
-/// makes an NTH_VALUE of `ARRAY_AGG(x)[i]`.
+/// makes an NTH_VALUE of `ARRAY_AGG(x)[i]`. `MAP[k, v]` is Flink's constructor, which takes a key twice.
 #[derive(Debug)]
 pub struct Items;
 
@@ -33,6 +33,10 @@ impl ExprPlanner for Items {
             }
             field_access => PlannerResult::Original(RawFieldAccessExpr { expr, field_access }),
         })
+    }
+
+    fn plan_make_map(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(make_map().call(args)))
     }
 }
 

@@ -25,6 +25,7 @@ use super::explain::explain;
 use super::filters::plan_checked;
 use super::flink_types::{Arithmetic, FlinkTypes};
 use super::join_conditions::JoinConditions;
+use super::never_null::refuse_null_constants;
 use super::options;
 use super::over::FlinkOver;
 use super::rank_functions::bigint_rank;
@@ -81,11 +82,13 @@ pub(crate) async fn run_statement(ctx: &SessionContext, statement: Statement) ->
         }
         Statement::DataFusion(statement) => {
             let state = flink_state(ctx)?;
+            let is_query = matches!(&statement, DFStatement::Statement(statement) if matches!(statement.as_ref(), SqlStatement::Query(_)));
             let target = target_of(ctx, &statement).await;
             let plan = plan_checked(&state, statement).await.map_err(|error| match target {
                 Some(target) => error.context(format!("in INSERT INTO {target}")),
                 None => error,
             })?;
+            let plan = if is_query { refuse_null_constants(plan)? } else { plan };
             Ok(DataFrame::new(state, plan_group_windows(plan)?))
         }
         Statement::CreateTable(table) => create_table(ctx, *table).await,

@@ -11,6 +11,7 @@ mod flink;
 mod flink_types;
 mod install;
 mod join_conditions;
+mod never_null;
 mod options;
 mod over;
 mod rank_functions;

@@ -19,6 +19,7 @@ use datafusion_expr::{
 };
 
 use super::arguments::{array, result_of};
+use crate::common_type::decimal_digits;
 use crate::scalar::interval::MONTHS;
 use crate::types::{FLINK_TYPE, field_type_name, type_name};
 
@@ -149,6 +150,19 @@ fn refused(from: &DataType, to: &DataType) -> bool {
         || matches!(from, DataType::Time32(_) | DataType::Time64(_)) && to == &DataType::Date32
 }
 
+/// Whether a value may have too many digits for a DECIMAL, as which it is NULL.
+fn may_overflow(from: &DataType, to: &DataType) -> bool {
+    let DataType::Decimal128(precision, scale) = to else { return false };
+    match decimal_digits(from) {
+        // digits behind the point that are cut round up
+        Some((digits, behind)) => {
+            let rounded = i16::from(behind > *scale);
+            i16::from(digits) - i16::from(behind) + rounded > i16::from(*precision) - i16::from(*scale)
+        }
+        None => true,
+    }
+}
+
 fn cast(from: &ArrayRef, casting: &Casting<'_>) -> Result<ArrayRef> {
     let to = casting.target;
     if from.data_type() == to && casting.from_digits == casting.to_digits {
@@ -200,9 +214,8 @@ impl ScalarUDFImpl for FlinkCast {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let from = &args.arg_fields[0];
-        let decimal = matches!(self.target.data_type(), DataType::Decimal128(_, _));
         let nullable =
-            from.is_nullable() || self.lenient || decimal && from.data_type() != self.target.data_type();
+            from.is_nullable() || self.lenient || may_overflow(from.data_type(), self.target.data_type());
         let mut metadata = self.target.metadata().clone();
         if let Some(name) = metadata.get_mut(FLINK_TYPE) {
             *name = name.trim_end_matches(" NOT NULL").to_owned();
@@ -222,6 +235,6 @@ impl ScalarUDFImpl for FlinkCast {
             to_digits: precision::fraction_digits(&self.target),
         };
         let values = cast(&array(&args, 0)?, &casting)?;
-        result_of(&args, text::of_length(values, &self.target)?)
+        result_of(&args, text::of_length(values, args.arg_fields[0].data_type(), &self.target)?)
     }
 }

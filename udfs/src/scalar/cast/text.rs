@@ -13,6 +13,7 @@ use super::super::text_number::{write_f32, write_f64};
 use super::{Casting, is_binary, is_text};
 use crate::datetime::LocalDateTime;
 use crate::scalar::interval::{is_interval, write_interval};
+use crate::scalar::text::utf16;
 use crate::scalar::time::Instants;
 use crate::types::FLINK_TYPE;
 
@@ -28,8 +29,9 @@ pub(super) fn length(field: &Field) -> Option<(usize, bool)> {
     }
 }
 
-/// Text and bytes cut and padded to the length of a type, which counts characters or bytes.
-pub(super) fn of_length(values: ArrayRef, target: &Field) -> Result<ArrayRef> {
+/// Text and bytes cut and padded to the length of a type, which counts characters or bytes. As in Flink what was no text counts in
+/// the units of Java's `String`, of which a character beyond the basic plane is two.
+pub(super) fn of_length(values: ArrayRef, from: &DataType, target: &Field) -> Result<ArrayRef> {
     let Some((length, padded)) = length(target) else { return Ok(values) };
     if is_binary(target.data_type()) {
         let bytes = convert(&values, &DataType::Binary)?;
@@ -40,27 +42,34 @@ pub(super) fn of_length(values: ArrayRef, target: &Field) -> Result<ArrayRef> {
     }
     let texts = convert(&values, &DataType::Utf8)?;
     let texts = texts.as_string::<i32>();
+    let in_characters = is_text(from);
+    let count = |text: &str| if in_characters { text.chars().count() } else { utf16::length(text) };
     let fits = |text: &str| {
-        let count = text.chars().count();
+        let count = count(text);
         count == length || count < length && !padded
     };
     if texts.iter().flatten().all(fits) {
         return Ok(values);
     }
     let mut result = StringBuilder::with_capacity(texts.len(), texts.value_data().len());
+    let mut kept = String::new();
     for text in texts {
         let Some(text) = text else {
             result.append_null();
             continue;
         };
-        let end = text.char_indices().nth(length).map_or(text.len(), |(end, _)| end);
-        let kept = &text[..end];
-        // writing to a builder cannot fail
-        let _ = result.write_str(kept);
-        if padded {
-            let _ = write!(result, "{:1$}", "", length - kept.chars().count());
+        kept.clear();
+        if in_characters {
+            let end = text.char_indices().nth(length).map_or(text.len(), |(end, _)| end);
+            kept.push_str(&text[..end]);
+        } else {
+            utf16::push_slice(text, 0, length, &mut kept);
         }
-        result.append_value("");
+        if padded {
+            let missing = length - count(&kept);
+            kept.extend(std::iter::repeat_n(' ', missing));
+        }
+        result.append_value(&kept);
     }
     Ok(Arc::new(result.finish()))
 }

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field};
 use datafusion_common::{Result, exec_datafusion_err};
 use datafusion_expr::ScalarFunctionArgs;
 
-use crate::common_type::{common_type, is_widened_to};
+use crate::common_type::common_type;
 use crate::scalar::arguments::array;
 
 /// An argument as a column of arrays.
@@ -45,7 +45,9 @@ pub(super) fn element_type(data_type: &DataType) -> Option<&DataType> {
 pub(super) fn list_and_needle(args: &[DataType]) -> Option<Vec<DataType>> {
     let [list, needle] = args else { return None };
     let element = element_type(list)?;
-    is_widened_to(needle, element).then(|| vec![list_of(element.clone()), element.clone()])
+    // the names of the fields of a ROW do not matter
+    let fits = common_type(element, needle).as_ref() == Some(element);
+    fits.then(|| vec![list_of(element.clone()), element.clone()])
 }
 
 /// An array and one more element, which both become wider if they must.

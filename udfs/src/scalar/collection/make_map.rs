@@ -12,7 +12,7 @@ use crate::scalar::arguments::array;
 use crate::scalar::plain::{Nullable, Plain};
 
 /// `MAP[key, value, …]`, planned as `make_map(key, value, …)`. Of a key that comes twice the last value counts.
-pub(super) fn make_map() -> ScalarUDF {
+pub fn make_map() -> ScalarUDF {
     Plain::new("make_map", "MAP[<ANY>, <ANY>, …]", types, evaluate).nullable(Nullable::Never).udf()
 }
 

@@ -29,6 +29,7 @@ mod maps;
 use datafusion_expr::ScalarUDF;
 
 pub use item::item;
+pub use make_map::make_map;
 
 pub(super) fn functions() -> Vec<ScalarUDF> {
     vec![
@@ -48,7 +49,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         cardinality::cardinality(),
         element::element(),
         item(),
-        make_map::make_map(),
+        make_map(),
         map_from_arrays::map_from_arrays(),
         map_union::map_union(),
     ]

@@ -60,6 +60,27 @@ impl FloatOperator {
         }
     }
 
+    /// The operator with its sides exchanged.
+    pub fn mirrored(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+            other => other,
+        }
+    }
+
+    /// Whether it asks for what is less.
+    pub fn is_upper_bound(self) -> bool {
+        matches!(self, Self::Less | Self::LessOrEqual)
+    }
+
+    /// Whether it asks for what is greater.
+    pub fn is_lower_bound(self) -> bool {
+        matches!(self, Self::Greater | Self::GreaterOrEqual)
+    }
+
     /// Whether the answer is never NULL.
     fn is_certain(self) -> bool {
         matches!(self, Self::Distinct | Self::NotDistinct)
@@ -128,13 +149,13 @@ impl FloatComparison {
 }
 
 /// One side: a constant is not repeated.
-enum Operand<T: ArrowPrimitiveType> {
+pub(super) enum Operand<T: ArrowPrimitiveType> {
     Constant(Option<T::Native>),
     Column(PrimitiveArray<T>),
 }
 
 impl<T: ArrowPrimitiveType> Operand<T> {
-    fn new(args: &ScalarFunctionArgs, index: usize) -> Result<Self> {
+    pub(super) fn new(args: &ScalarFunctionArgs, index: usize) -> Result<Self> {
         Ok(match args.args.get(index) {
             Some(ColumnarValue::Scalar(value)) => {
                 let value = value.to_array()?;
@@ -152,7 +173,7 @@ impl<T: ArrowPrimitiveType> Operand<T> {
         }
     }
 
-    fn nulls(&self, rows: usize) -> Option<NullBuffer> {
+    pub(super) fn nulls(&self, rows: usize) -> Option<NullBuffer> {
         match self {
             Self::Constant(Some(_)) => None,
             Self::Constant(None) => Some(NullBuffer::new_null(rows)),
@@ -161,7 +182,7 @@ impl<T: ArrowPrimitiveType> Operand<T> {
     }
 }
 
-fn collect<T: ArrowPrimitiveType>(
+pub(super) fn collect<T: ArrowPrimitiveType>(
     rows: usize,
     left: &Operand<T>,
     right: &Operand<T>,

@@ -5,13 +5,15 @@ mod is_json;
 mod json_array;
 mod json_exists;
 mod json_object;
+mod json_query;
 mod json_quote;
 mod json_string;
 mod json_text;
 mod json_unquote;
+mod json_value;
 mod members;
 mod path;
-mod query;
+mod path_function;
 
 use arrow::array::Array;
 use datafusion_common::{Result, exec_err};
@@ -21,21 +23,21 @@ use self::document::Json;
 use self::path::Path;
 use super::arguments::strings;
 pub use json_string::JsonString;
-pub use query::JsonPathFunction;
+pub(super) use path_function::JsonPathFunction;
 
 /// The functions on JSON.
 pub(super) fn functions() -> Vec<ScalarUDF> {
     vec![
-        ScalarUDF::from(JsonPathFunction::new(false)),
-        ScalarUDF::from(JsonPathFunction::new(true)),
         ScalarUDF::from(JsonString::default()),
         is_json::is_json(),
         json_array::json_array(),
         json_exists::json_exists(),
         json_object::json_object(),
+        json_query::json_query(),
         json_quote::json_quote(),
         json_text::json(),
         json_unquote::json_unquote(),
+        json_value::json_value(),
     ]
 }
 

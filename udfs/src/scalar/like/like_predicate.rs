@@ -10,7 +10,7 @@ use crate::scalar::plain::Plain;
 /// `_` one character that is no line break. Nothing escapes them without ESCAPE.
 pub fn like() -> ScalarUDF {
     Plain::new("flink_like", "<CHARACTER> LIKE <CHARACTER> ESCAPE <CHARACTER>", types, |args| {
-        evaluate(args, Pattern::new, |pattern, text| pattern.matches(text))
+        evaluate(args, Pattern::new, |pattern, text| Ok(pattern.matches(text)))
     })
     .udf()
 }

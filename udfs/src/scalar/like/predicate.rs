@@ -20,7 +20,7 @@ pub(super) fn types(args: &[DataType]) -> Option<(Vec<DataType>, DataType)> {
 pub(super) fn evaluate<P>(
     args: &ScalarFunctionArgs,
     compile: impl Fn(&str, Option<&str>) -> Result<P>,
-    matches: impl Fn(&P, &str) -> bool,
+    matches: impl Fn(&P, &str) -> Result<bool>,
 ) -> Result<ArrayRef> {
     let (texts, patterns) = (Text::new(args, 0)?, Text::new(args, 1)?);
     let escapes = if args.args.len() == 3 { Some(Text::new(args, 2)?) } else { None };
@@ -41,7 +41,7 @@ pub(super) fn evaluate<P>(
                 &known.insert((pattern.to_owned(), escape.map(str::to_owned), compiled)).2
             }
         };
-        Ok(Some(matches(compiled, text)))
+        matches(compiled, text).map(Some)
     };
     Ok(Arc::new((0..args.number_rows).map(&mut row_matches).collect::<Result<BooleanArray>>()?))
 }

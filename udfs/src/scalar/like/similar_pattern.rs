@@ -85,7 +85,7 @@ mod tests {
 
     fn matches(text: &str, pattern: &str, escape: Option<&str>) -> bool {
         let regex = JavaRegex::new(&regular_expression(pattern, escape).unwrap()).unwrap();
-        regex.is_match(text)
+        regex.is_match(text).unwrap()
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub(super) fn power() -> ScalarUDF {
 }
 
 /// C, and so Rust, gives 1 for 1 to any power, and for -1 to an infinite one.
-fn java_power(base: f64, exponent: f64) -> f64 {
+pub(super) fn java_power(base: f64, exponent: f64) -> f64 {
     if exponent.is_nan() || base.abs() == 1.0 && exponent.is_infinite() {
         f64::NAN
     } else {

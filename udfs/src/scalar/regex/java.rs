@@ -1,22 +1,25 @@
-//! Java's regular expressions in terms of the crate `regex`.
+//! Java's regular expressions in terms of the crates `regex` and `fancy_regex`.
 //!
-//! A pattern is translated where the two read the same text differently: `\d`, `\w` and `\s` are ASCII in Java, `.`
+//! A pattern is translated where they read the same text differently from Java: `\d`, `\w` and `\s` are ASCII in Java, `.`
 //! excludes all its line terminators, `$` also stands before the last one, `[[:alpha:]]` is a set in a set, and
 //! `\Q…\E`, `\h`, `\v`, `\R`, `\uXXXX`, `\p{Alpha}` are Java's own.
 //!
-//! What differs: look-around, references to groups and atomic groups do not exist, and count as malformed; `a++` is read as
-//! `(a+)+`; `(?i)` folds the letters of all scripts (in Java ASCII without `(?u)`); `(?d)` is not known; names of Unicode
-//! blocks (`\p{InGreek}`) and `\p{javaLowerCase}` are malformed. In return no pattern takes exponential time.
+//! A pattern with look-around, references to groups, atomic groups or possessive quantifiers goes to `fancy_regex`, which
+//! goes back as Java does, but not without end: a search of more than a million steps is an error. All others take time in
+//! proportion to the text.
+//!
+//! What differs: `(?i)` folds the letters of all scripts (in Java ASCII without `(?u)`); `(?d)` is not known; names of Unicode
+//! blocks (`\p{InGreek}`) and `\p{javaLowerCase}` are malformed.
 
 use datafusion_common::Result;
-use regex::{Captures, Regex};
 
+use super::engine::{Captures, Engine};
 use super::translate::translate;
 
 /// A compiled pattern.
 #[derive(Debug)]
 pub(in crate::scalar) struct JavaRegex {
-    regex: Regex,
+    engine: Engine,
     /// Whether `$` may stand before a line terminator at the end of a text.
     line_end: bool,
 }
@@ -25,37 +28,41 @@ impl JavaRegex {
     /// `None` for a malformed pattern.
     pub(in crate::scalar) fn new(pattern: &str) -> Option<Self> {
         let translated = translate(pattern)?;
-        Some(Self { regex: Regex::new(&translated.pattern).ok()?, line_end: translated.line_end })
+        let engine = Engine::new(&translated.pattern, translated.backtracks)?;
+        Some(Self { engine, line_end: translated.line_end })
     }
 
     /// The text, without the line terminator at its end if the pattern is found so.
-    fn searched<'a>(&self, text: &'a str) -> &'a str {
+    fn searched<'a>(&self, text: &'a str) -> Result<&'a str> {
         if !self.line_end {
-            return text;
+            return Ok(text);
         }
         let end_of_line = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
         let stripped = text.strip_suffix("\r\n").or_else(|| text.strip_suffix(end_of_line));
-        stripped.filter(|stripped| self.regex.is_match(stripped)).unwrap_or(text)
+        match stripped {
+            Some(stripped) if self.engine.is_match(stripped)? => Ok(stripped),
+            _ => Ok(text),
+        }
     }
 
     /// The number of groups, without the whole match.
     pub(in crate::scalar) fn groups(&self) -> usize {
-        self.regex.captures_len() - 1
+        self.engine.groups() - 1
     }
 
     /// Whether the pattern is found.
-    pub(in crate::scalar) fn is_match(&self, text: &str) -> bool {
-        self.regex.is_match(self.searched(text))
+    pub(in crate::scalar) fn is_match(&self, text: &str) -> Result<bool> {
+        self.engine.is_match(self.searched(text)?)
     }
 
     /// Where the pattern is first found.
-    pub(in crate::scalar) fn find(&self, text: &str) -> Option<(usize, usize)> {
-        self.regex.find(self.searched(text)).map(|found| (found.start(), found.end()))
+    pub(in crate::scalar) fn find(&self, text: &str) -> Result<Option<(usize, usize)>> {
+        self.engine.find(self.searched(text)?)
     }
 
     /// The groups of the first match.
-    pub(in crate::scalar) fn captures<'a>(&self, text: &'a str) -> Option<Captures<'a>> {
-        self.regex.captures(self.searched(text))
+    pub(in crate::scalar) fn captures<'a>(&self, text: &'a str) -> Result<Option<Captures<'a>>> {
+        self.engine.captures_at(self.searched(text)?, 0)
     }
 
     /// Gives every match. As in Java an empty match may follow another one at once.
@@ -64,10 +71,10 @@ impl JavaRegex {
         text: &'a str,
         mut each: impl FnMut(&Captures<'a>) -> Result<()>,
     ) -> Result<()> {
-        let text = self.searched(text);
+        let text = self.searched(text)?;
         let mut at = 0;
         while at <= text.len() {
-            let Some(captures) = self.regex.captures_at(text, at) else { break };
+            let Some(captures) = self.engine.captures_at(text, at)? else { break };
             let (start, end) = captures.get(0).map_or((at, at), |whole| (whole.start(), whole.end()));
             each(&captures)?;
             at = end;
@@ -125,7 +132,7 @@ mod tests {
 
     fn first(pattern: &str, text: &str) -> Option<String> {
         let regex = JavaRegex::new(pattern).unwrap();
-        regex.find(text).map(|(start, end)| text[start..end].to_owned())
+        regex.find(text).unwrap().map(|(start, end)| text[start..end].to_owned())
     }
 
     fn all(pattern: &str, text: &str) -> Vec<String> {
@@ -194,8 +201,30 @@ mod tests {
     }
 
     #[test]
+    fn what_looks_around_or_back() {
+        assert_eq!(first("[a-z]+(?=[0-9])", "foo1").as_deref(), Some("foo"));
+        assert_eq!(first("a(?!b)", "abac").as_deref(), Some("a"));
+        assert_eq!(all("(?<=o)o", "fooo"), ["o", "o"]);
+        assert_eq!(first(r"(.)\1", "abba").as_deref(), Some("bb"));
+        assert_eq!(first(r"(?<x>.)\k<x>$", "abba\n"), None);
+        assert_eq!(first(r"(?<x>.)\k<x>$", "abb\n").as_deref(), Some("bb"));
+        assert_eq!(first("(?>a|ab)c", "abc"), None);
+        assert_eq!(first("a++a", "aaa"), None);
+        assert_eq!(first("[+*]+x", "*+x").as_deref(), Some("*+x"));
+        assert_eq!(first(r"\++x", "++x").as_deref(), Some("++x"));
+        assert_eq!(JavaRegex::new(r"(.)(?=(b))\1").unwrap().groups(), 2);
+    }
+
+    #[test]
+    fn going_back_without_end_is_an_error() {
+        let regex = JavaRegex::new(r"(a*)*\1(?=c)b").unwrap();
+        let error = regex.is_match(&"a".repeat(100)).unwrap_err().to_string();
+        assert!(error.contains("takes too many steps"), "{error}");
+    }
+
+    #[test]
     fn malformed_patterns() {
-        for pattern in ["(", "[a", "a{2", r"\p{InGreek}", r"\", "a(?=b)", r"(.)\1", "(?>a)"] {
+        for pattern in ["(", "[a", "a{2", r"\p{InGreek}", r"\", r"\1", "(?<=a", "*"] {
             assert!(JavaRegex::new(pattern).is_none(), "{pattern}");
         }
         assert_eq!(JavaRegex::new("(a)(?:b)(c)").unwrap().groups(), 2);

@@ -1,6 +1,7 @@
 //! REGEXP, REGEXP_COUNT, REGEXP_EXTRACT, REGEXP_EXTRACT_ALL, REGEXP_INSTR, REGEXP_REPLACE and REGEXP_SUBSTR. Their patterns
 //! are [Java's](java).
 
+mod engine;
 mod java;
 mod regexp;
 mod regexp_count;
@@ -67,7 +68,7 @@ fn parts(args: &ScalarFunctionArgs, group: Option<usize>) -> Result<ArrayRef> {
         let arguments = (texts.get(row), patterns.get(row), groups.get(row));
         let (Some(text), Some(pattern), Some(group)) = arguments else { return Ok(None) };
         let (Some(regex), Ok(group)) = (known.get(pattern), usize::try_from(group)) else { return Ok(None) };
-        let captures = regex.captures(text);
+        let captures = regex.captures(text)?;
         let found = captures.as_ref().and_then(|captures| captures.get(group));
         Ok(found.map(|found| result.push_str(found.as_str())))
     })

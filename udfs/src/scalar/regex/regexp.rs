@@ -31,7 +31,7 @@ fn evaluate(args: &ScalarFunctionArgs) -> Result<ArrayRef> {
         if text.is_empty() || pattern.is_empty() {
             return Ok(Some(false));
         }
-        known.get(pattern).map_or(Ok(Some(false)), |regex| Ok(Some(regex.is_match(text))))
+        known.get(pattern).map_or(Ok(Some(false)), |regex| regex.is_match(text).map(Some))
     });
     Ok(Arc::new(rows.collect::<Result<BooleanArray>>()?))
 }

@@ -17,7 +17,7 @@ pub(super) fn regexp_instr() -> ScalarUDF {
         |args| two_texts(args, DataType::Int32),
         |args| {
             let positions = rows(args, |regex, text| {
-                let found = regex.find(text);
+                let found = regex.find(text)?;
                 Ok(Some(found.map_or(0, |(start, _)| text[..start].chars().count() as i32 + 1)))
             })?;
             Ok(Arc::new(Int32Array::from(positions)))

@@ -1,4 +1,4 @@
-//! Java's patterns spelled for the crate `regex`.
+//! Java's patterns spelled for the crates `regex` and `fancy_regex`.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -9,6 +9,8 @@ pub(super) struct Translated {
     pub(super) pattern: String,
     /// Whether it has a `$` that may also stand before a last line terminator.
     pub(super) line_end: bool,
+    /// Whether it has a possessive quantifier, such as `a++`, which the crate `regex` would read as one in another.
+    pub(super) backtracks: bool,
 }
 
 const NOT_END_OF_LINE: &str = r"[^\n\r\x{85}\x{2028}\x{2029}]";
@@ -19,10 +21,12 @@ pub(super) fn translate(pattern: &str) -> Option<Translated> {
         rest: pattern.chars().peekable(),
         pattern: String::with_capacity(pattern.len() * 2),
         line_end: false,
+        backtracks: false,
         flags: vec![Flags::default()],
     };
     translator.run()?;
-    Some(Translated { pattern: translator.pattern, line_end: translator.line_end })
+    let Translator { pattern, line_end, backtracks, .. } = translator;
+    Some(Translated { pattern, line_end, backtracks })
 }
 
 /// The flags that change what is translated.
@@ -40,6 +44,7 @@ struct Translator<'a> {
     rest: Peekable<Chars<'a>>,
     pattern: String,
     line_end: bool,
+    backtracks: bool,
     /// Those of the groups that are open, the innermost last.
     flags: Vec<Flags>,
 }
@@ -66,7 +71,11 @@ impl Translator<'_> {
     }
 
     fn run(&mut self) -> Option<()> {
+        // whether a quantifier has just been read
+        let mut quantified = false;
         while let Some(letter) = self.rest.next() {
+            self.backtracks |= quantified && letter == '+';
+            quantified = !quantified && matches!(letter, '*' | '+' | '?' | '}');
             match letter {
                 '\\' => self.escape(false)?,
                 '[' => self.class()?,

@@ -157,3 +157,13 @@ fn what_need_not_be_evaluated_is_folded() {
         assert_eq!(folded(name, vec![lit("x")]), None);
     }
 }
+
+#[test]
+fn floats_are_found_by_their_bits() {
+    let numbers = Float64Array::from(vec![Some(0.0), Some(-0.0), Some(1.5), Some(f64::NAN), None]);
+    let constant = |number: f64| ColumnarValue::Scalar(ScalarValue::from(number));
+    assert_eq!(
+        call("flink_float_in", vec![column(numbers), constant(-0.0), constant(1.5)]),
+        ["true", "false", "true", "false", "NULL"]
+    );
+}

@@ -30,7 +30,7 @@ mod translate;
 mod url;
 mod url_decode;
 mod url_encode;
-mod utf16;
+pub(super) mod utf16;
 
 use datafusion_expr::ScalarUDF;
 

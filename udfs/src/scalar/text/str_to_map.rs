@@ -51,7 +51,7 @@ fn evaluate(args: &ScalarFunctionArgs) -> Result<ArrayRef> {
             let before_value = value_patterns.get(value_pattern).ok_or_else(|| malformed(value_pattern))?;
             let mut pairs: Vec<(&str, Option<&str>)> = vec![];
             for pair in between_pairs.split(text)? {
-                let (key, value) = match before_value.find(pair) {
+                let (key, value) = match before_value.find(pair)? {
                     Some((start, end)) => (&pair[..start], Some(&pair[end..])),
                     None => (pair, None),
                 };

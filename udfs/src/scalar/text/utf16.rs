@@ -1,12 +1,12 @@
 //! Texts counted in UTF-16 units, as Java's `String` counts them: a character beyond the basic plane is two.
 
 /// The number of UTF-16 units of a text.
-pub(super) fn length(text: &str) -> usize {
+pub(in crate::scalar) fn length(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
 }
 
 /// Appends the units from `from` up to `to`. Half of a character becomes `?`, as when Java writes it as UTF-8.
-pub(super) fn push_slice(text: &str, from: usize, to: usize, out: &mut String) {
+pub(in crate::scalar) fn push_slice(text: &str, from: usize, to: usize, out: &mut String) {
     let mut at = 0;
     for letter in text.chars() {
         if at >= to {

@@ -1,9 +1,11 @@
 //! The arithmetic operators.
 
+use std::ops::Add;
+
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
-use datafusion::logical_expr::{Cast, Expr, Operator};
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, Operator};
 use datafusion_streaming_udfs::scalar::{
     DecimalArithmetic, DecimalOperator, Modulo, integer_division, interval_times,
 };
@@ -64,10 +66,23 @@ pub(super) fn arithmetic(
         Operator::Divide if left.is_signed_integer() && right.is_signed_integer() => {
             call_udf(integer_division(), vec![*operation.left, *operation.right])
         }
+        // a constant of Flink's optimizer has no negative zero
+        Operator::Divide if is_float(right) && is_unsigned(&operation) => {
+            let zero = ScalarValue::new_zero(right)?;
+            let right = Box::new(operation.right.add(Expr::Literal(zero, None)));
+            Operation { right, ..operation }.plain()
+        }
         // Flink's optimizer takes a zero away, so that -0.0 keeps its sign
         Operator::Plus if is_float(left) && left == right && is_zero(&operation.right) => *operation.left,
         _ => return Ok(Transformed::no(operation.plain())),
     }))
+}
+
+/// Whether what an operation divides by is a constant that loses the sign of its zero.
+fn is_unsigned(operation: &Operation) -> bool {
+    let right = operation.right.as_ref();
+    let sum = matches!(right, Expr::BinaryExpr(BinaryExpr { op: Operator::Plus, .. }));
+    is_constant(right) && !sum && !matches!(right, Expr::Literal(_, _))
 }
 
 /// Whether an expression is a literal zero, in whatever type.

@@ -16,7 +16,7 @@ pub(super) fn least_restrictive(left: &DataType, right: &DataType) -> Option<Dat
     if is_float(left) && is_float(right) { Some(left.clone()) } else { common_type(left, right) }
 }
 
-fn in_common<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Option<DataType> {
+pub(super) fn in_common<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Option<DataType> {
     let mut types = types.into_iter();
     let first = types.next()?.clone();
     types.try_fold(first, |common, next| least_restrictive(&common, next))
@@ -86,6 +86,22 @@ pub(super) fn is_null_if(case: &Case) -> Option<&Expr> {
     let ([(_, then)], Some(value)) = (case.when_then_expr.as_slice(), &case.else_expr) else { return None };
     matches!(then.as_ref(), Expr::Literal(null, _) if null.is_null() && !null.data_type().is_null())
         .then_some(value)
+}
+
+/// COALESCE and IFNULL, without what stands behind a literal: that is never needed.
+pub(super) fn first_valid(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let literal = |arg: &Expr| matches!(arg, Expr::Literal(value, _) if !value.is_null());
+    let last = function.args.iter().position(literal).filter(|last| last + 1 < function.args.len());
+    let typed = in_one_type(function, 0, schema)?;
+    let Some(last) = last else { return Ok(typed) };
+    Ok(Transformed::yes(match typed.data {
+        Expr::ScalarFunction(mut function) if last == 0 => function.args.swap_remove(0),
+        Expr::ScalarFunction(mut function) => {
+            function.args.truncate(last + 1);
+            Expr::ScalarFunction(function)
+        }
+        other => other,
+    }))
 }
 
 /// The arguments from `first` on cast to the type that they have in common.

@@ -3,15 +3,17 @@
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
+use datafusion::functions::core::expr_ext::FieldAccessor;
 use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, Operator, lit, when};
+use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, Operator, lit, when};
 use datafusion_streaming_udfs::common_type::common_type;
 use datafusion_streaming_udfs::scalar::{FloatComparison, FloatOperator};
 use datafusion_streaming_udfs::types::type_name;
 
 use super::choices::least_restrictive;
+use super::constants::number;
 use super::kinds::{is_datetime, is_decimal, is_float, is_number, is_text, is_timestamp};
-use super::{Operation, cast, is_constant};
+use super::{Operation, cast, float_logic, is_bare_null, is_constant};
 
 pub(super) fn is_comparison(op: Operator) -> bool {
     float_operator(op).is_some()
@@ -34,6 +36,16 @@ fn float_operator(op: Operator) -> Option<FloatOperator> {
 /// Whether an operator asks for equality and not for an order.
 fn is_equality(op: Operator) -> bool {
     matches!(op, Operator::Eq | Operator::NotEq | Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
+}
+
+fn is_distinctness(op: Operator) -> bool {
+    matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
+}
+
+/// Whether an expression is NULL as a ROW. As in Flink a row of NULLs is not distinct from it.
+fn is_null_row(expr: &Expr) -> bool {
+    matches!(expr, Expr::Cast(Cast { expr, .. }) if is_bare_null(expr))
+        || matches!(expr, Expr::Literal(value, _) if value.is_null())
 }
 
 pub(super) fn comparison(
@@ -74,6 +86,16 @@ pub(super) fn comparison(
         (_, DataType::Date32) if is_timestamp(left) => return refused(),
         _ if is_number(left) && is_datetime(right) || is_datetime(left) && is_number(right) => {
             return refused();
+        }
+        (DataType::Struct(fields), DataType::Struct(_))
+            if is_null_row(&operation.right) && is_distinctness(op) =>
+        {
+            let empty = fields
+                .iter()
+                .map(|field| operation.left.as_ref().clone().field(field.name().as_str()).is_null())
+                .reduce(Expr::and)
+                .unwrap_or_else(|| lit(true));
+            if op == Operator::IsDistinctFrom { !empty } else { empty }
         }
         (DataType::List(_), DataType::List(_)) if !is_equality(op) => {
             return plan_err!("Comparable type expected, but was '{}'.", type_name(left));
@@ -141,7 +163,7 @@ fn names_nan(expr: &Expr) -> bool {
 }
 
 /// A BOOLEAN and a text are never equal, whatever the text says.
-fn never_equal(operation: Operation) -> Result<Expr> {
+pub(super) fn never_equal(operation: Operation) -> Result<Expr> {
     let differs = match operation.op {
         Operator::Eq => false,
         Operator::NotEq => true,
@@ -179,38 +201,64 @@ pub(super) fn between(between: Between, schema: &DFSchema) -> Result<Transformed
     })))
 }
 
-/// `x IN (a, b)` in the type that all have in common. Floating constants are found by their bits; with others the list stands
-/// for comparisons.
+/// `x IN (a, b)` in the type that all have in common, where Flink does not take that of `x`. Finite floating constants are found by
+/// their bits; for others the list stands for comparisons.
 pub(super) fn in_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let types = list.list.iter().map(|item| item.get_type(schema)).collect::<Result<Vec<_>>>();
     let (Ok(value_type), Ok(types)) = (list.expr.get_type(schema), types) else {
         return Ok(Transformed::no(Expr::InList(list)));
     };
-    let common = types.iter().try_fold(value_type.clone(), |common, next| {
-        // text and numbers meet as numbers
-        match (&common, next) {
-            (number, text) if is_number(number) && is_text(text) => Some(number.clone()),
-            (text, number) if is_text(text) && is_number(number) => Some(number.clone()),
-            (time, text) if is_datetime(time) && is_text(text) => Some(time.clone()),
-            (text, time) if is_text(text) && is_datetime(time) => Some(time.clone()),
-            (common, next) => least_restrictive(common, next),
-        }
-    });
+    let common =
+        if value_type.is_signed_integer() && types.iter().all(|item| is_number(item) || item.is_null()) {
+            // numbers of the list lose their fraction, or wrap, to be of the type on the left
+            Some(value_type.clone())
+        } else {
+            types.iter().try_fold(value_type.clone(), |common, next| {
+                // text and numbers meet as numbers
+                match (&common, next) {
+                    (number, text) if is_number(number) && is_text(text) => Some(number.clone()),
+                    (text, number) if is_text(text) && is_number(number) => Some(number.clone()),
+                    (time, text) if is_datetime(time) && is_text(text) => Some(time.clone()),
+                    (text, time) if is_text(text) && is_datetime(time) => Some(time.clone()),
+                    (common, next) => least_restrictive(common, next),
+                }
+            })
+        };
     let Some(common) = common else { return Ok(Transformed::no(Expr::InList(list))) };
     let InList { expr, list, negated } = list;
-    let constant = list.iter().all(is_constant);
     let expr = cast(expr, &value_type, &common);
+    if common == DataType::Binary && several(&list) {
+        return never_found(*expr, negated).map(Transformed::yes);
+    }
     let items = list.into_iter().zip(&types).map(|(item, from)| *cast(Box::new(item), from, &common));
-    if !is_float(&common) || constant {
+    if !is_float(&common) {
         let list = items.collect();
         return Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })));
     }
+    let finite = |item: &Expr| number(item).is_some_and(f64::is_finite);
+    let (constants, others): (Vec<_>, Vec<_>) = items.partition(finite);
     let (op, join) = if negated { (Operator::NotEq, Operator::And) } else { (Operator::Eq, Operator::Or) };
-    let mut compared =
-        items.map(|item| compare(expr.as_ref().clone(), op, item, schema)).collect::<Result<Vec<_>>>()?;
+    let mut compared = others
+        .into_iter()
+        .map(|item| compare(expr.as_ref().clone(), op, item, schema))
+        .collect::<Result<Vec<_>>>()?;
+    if !constants.is_empty() {
+        compared.insert(0, float_logic::points(&expr, constants, negated));
+    }
     let Some(last) = compared.pop() else { return Ok(Transformed::yes(lit(negated))) };
     let joined = compared.into_iter().rfold(last, |right, left| {
         Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op: join, right: Box::new(right) })
     });
     Ok(Transformed::yes(joined))
+}
+
+/// Whether these are constants of which two are different.
+fn several(list: &[Expr]) -> bool {
+    let constants = list.iter().all(|item| matches!(item, Expr::Literal(value, _) if !value.is_null()));
+    constants && list.iter().any(|item| item != &list[0])
+}
+
+/// `x IN (X'01', X'02')`: Flink looks up the arrays of bytes by their identity, and finds none.
+fn never_found(value: Expr, negated: bool) -> Result<Expr> {
+    when(value.is_null(), lit(ScalarValue::Boolean(None))).otherwise(lit(negated))
 }

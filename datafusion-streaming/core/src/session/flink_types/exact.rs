@@ -19,6 +19,11 @@ pub(super) fn exact_type(expr: &Expr, schema: &DFSchema) -> Result<FlinkType> {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }) => {
             sum_of_lengths(&exact_type(left, schema)?.kind, &exact_type(right, schema)?.kind)
         }
+        Expr::BinaryExpr(BinaryExpr {
+            op: Operator::IsDistinctFrom | Operator::IsNotDistinctFrom, ..
+        }) => {
+            return Ok(FlinkType { kind: TypeKind::Boolean, nullable: false });
+        }
         Expr::BinaryExpr(BinaryExpr { left, right, .. }) => {
             let sides = [exact_type(left, schema)?.kind, exact_type(right, schema)?.kind];
             let months = sides.contains(&TypeKind::IntervalMonths);
@@ -160,12 +165,25 @@ fn of_function(function: &ScalarFunction, expr: &Expr, schema: &DFSchema) -> Res
             }
             _ => None,
         },
+        "map_entries" => match argument(0)?.map(|arg| arg.kind) {
+            Some(TypeKind::Map(key, value)) => {
+                let field = |name: &str, data_type| RowField { name: name.to_string(), data_type };
+                let entry = TypeKind::Row(vec![field("key", *key), field("value", *value)]);
+                Some(TypeKind::Array(Box::new(FlinkType::nullable(entry))))
+            }
+            _ => None,
+        },
         "flink_interval_times" => argument(0)?.map(|arg| arg.kind),
         _ => None,
     };
-    let constructed = matches!(function.func.name(), "make_array" | "make_map" | "struct" | "row");
-    Ok(match kind {
-        Some(kind) => FlinkType { kind, nullable: default.nullable && !constructed },
-        None => default,
-    })
+    let nullable = match function.func.name() {
+        "make_array" | "make_map" | "struct" | "row" => false,
+        // DataFusion does not say that they, or constructors of arrays in them, give NULL for NULL only
+        "array_join" | "character_length" | "lower" | "upper" | "reverse" | "btrim" | "ltrim" | "rtrim" => {
+            let nullable = function.args.iter().map(|arg| Ok(exact_type(arg, schema)?.nullable));
+            nullable.collect::<Result<Vec<_>>>()?.contains(&true)
+        }
+        _ => default.nullable,
+    };
+    Ok(FlinkType { kind: kind.unwrap_or(default.kind), nullable })
 }

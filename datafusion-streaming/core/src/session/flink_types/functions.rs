@@ -5,12 +5,13 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Like, ScalarUDF, lit, when};
+use datafusion_streaming_udfs::common_type::common_type;
 use datafusion_streaming_udfs::scalar::{self, FlinkCast, JsonString, extract_udf};
 use datafusion_streaming_udfs::types::{FLINK_TYPE, type_name};
 
 use super::exact::exact_type;
-use super::kinds::is_text;
-use super::{Operation, call, call_udf, choices, is_constant};
+use super::kinds::{is_float, is_text};
+use super::{Operation, call, call_udf, cast, choices, is_constant};
 use crate::sql::TypeKind;
 use std::sync::Arc;
 
@@ -25,13 +26,28 @@ pub(super) fn function(mut function: ScalarFunction, schema: &DFSchema) -> Resul
         "cardinality" => cardinality(function, schema),
         "typeof" => Ok(type_of(function, schema)),
         "flink_item" => item(function, schema),
+        "array_contains" | "array_position" | "array_remove" => row_needle(function, schema),
         "nullif" => choices::null_if(function, schema),
-        "coalesce" | "ifnull" | "greatest" | "least" | "make_array" => {
-            choices::in_one_type(function, 0, schema)
-        }
+        "coalesce" | "ifnull" => choices::first_valid(function, schema),
+        "greatest" | "least" | "make_array" => choices::in_one_type(function, 0, schema),
         "if" => choices::in_one_type(function, 1, schema),
         _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
     }
+}
+
+/// A ROW that is looked for in an array, with the names that the fields have there.
+fn row_needle(mut function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let types = function.args.iter().map(|arg| arg.get_type(schema)).collect::<Result<Vec<_>>>();
+    if let Ok(types) = types
+        && let [DataType::List(item), needle @ DataType::Struct(_)] = types.as_slice()
+        && item.data_type() != needle
+        && common_type(item.data_type(), needle).as_ref() == Some(item.data_type())
+        && let Some(value) = function.args.pop()
+    {
+        function.args.push(*cast(Box::new(value), needle, item.data_type()));
+        return Ok(Transformed::yes(Expr::ScalarFunction(function)));
+    }
+    Ok(Transformed::no(Expr::ScalarFunction(function)))
 }
 
 /// CARDINALITY does not take a MULTISET, which is a map whose values are never NULL.
@@ -156,6 +172,20 @@ pub(super) fn like(like: Like) -> Result<Transformed<Expr>> {
 /// `x SIMILAR TO pattern`.
 pub(super) fn similar_to(similar: Like) -> Result<Transformed<Expr>> {
     Ok(pattern_predicate(similar, scalar::similar()))
+}
+
+/// The `x` of `CAST(CAST(x AS STRING) AS type)`, if `x` is a FLOAT or DOUBLE of that type: the text tells all of it. Flink's optimizer takes
+/// both casts away, so that NaN is compared with itself.
+pub(super) fn text_and_back(text: &Expr, target: &DataType, schema: &DFSchema) -> Option<Expr> {
+    let Expr::ScalarFunction(cast) = text else { return None };
+    let field = text.to_field(schema).ok()?.1;
+    let unlimited = is_text(field.data_type()) && !field.metadata().contains_key(FLINK_TYPE);
+    match cast.args.as_slice() {
+        [number] if unlimited && cast.func.name() == "flink_cast" && is_float(target) => {
+            (number.get_type(schema).ok()? == *target).then(|| number.clone())
+        }
+        _ => None,
+    }
 }
 
 fn pattern_predicate(predicate: Like, function: ScalarUDF) -> Transformed<Expr> {

@@ -2,12 +2,13 @@
 
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Case, Cast, Expr, ExprSchemable, Operator, ScalarUDF, lit, when};
 use datafusion_streaming_udfs::scalar::{DecimalArithmetic, FloatComparison};
 
 use super::kinds::is_text;
-use super::{call, refuse_null};
+use super::{call, float_logic, refuse_null};
 
 /// `a AND b`, or `a OR b`. Where `b` may fail it is evaluated only for the rows for which `a` does not tell the answer, as in Flink. `a` stays an
 /// operand of its own, by which filters are pushed down and Top-N is found.
@@ -19,6 +20,12 @@ pub(super) fn connective(
 ) -> Result<Transformed<Expr>> {
     refuse_null(&left)?;
     refuse_null(&right)?;
+    if let Some(merged) = float_logic::merged(&left, op, &right)? {
+        return Ok(Transformed::yes(merged));
+    }
+    if let Some(never) = contradiction(&left, op, &right, schema)? {
+        return Ok(Transformed::yes(never));
+    }
     let (clear, answer) = match op {
         Operator::And => (left.clone().is_false(), lit(0_i8)),
         _ => (left.clone().is_true(), lit(1_i8)),
@@ -33,6 +40,34 @@ pub(super) fn connective(
     let chosen = when(clear, answer).otherwise(number)?;
     let right = Expr::Cast(Cast::new(Box::new(chosen), DataType::Boolean));
     Ok(Transformed::yes(both(left, right)))
+}
+
+/// `x IN (…) AND x IN (…)`, where the lists have nothing in common, and the like: FALSE, or NULL if `x` is. DataFusion would
+/// make FALSE of it also where `x` is NULL.
+fn contradiction(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+    let (Expr::InList(left), Expr::InList(right)) = (left, right) else { return Ok(None) };
+    if left.expr != right.expr || !left.expr.nullable(schema).unwrap_or(true) {
+        return Ok(None);
+    }
+    let both = |first: &InList, second: &InList, wanted: bool| {
+        !first.list.iter().any(|item| second.list.contains(item) == wanted)
+    };
+    let nothing_left = match (op, left.negated, right.negated) {
+        (Operator::And, false, false) | (Operator::Or, true, true) => both(left, right, true),
+        (Operator::And, false, true) => both(left, right, false),
+        (Operator::And, true, false) => both(right, left, false),
+        _ => false,
+    };
+    let constants = left
+        .list
+        .iter()
+        .chain(&right.list)
+        .all(|item| matches!(item, Expr::Literal(value, _) if !value.is_null()));
+    if !nothing_left || !constants {
+        return Ok(None);
+    }
+    let unknown = lit(ScalarValue::Boolean(None));
+    when(left.expr.as_ref().clone().is_null(), unknown).otherwise(lit(op == Operator::Or)).map(Some)
 }
 
 /// Whether a condition is what [`connective`] makes of it.
@@ -68,9 +103,7 @@ pub(super) fn may_fail(expr: &Expr, schema: &DFSchema) -> bool {
 fn is_nonzero(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(value, _) => {
-            !value.is_null()
-                && datafusion::common::ScalarValue::new_zero(&value.data_type())
-                    .is_ok_and(|zero| &zero != value)
+            !value.is_null() && ScalarValue::new_zero(&value.data_type()).is_ok_and(|zero| &zero != value)
         }
         Expr::Cast(cast) => is_nonzero(&cast.expr),
         Expr::ScalarFunction(function) if function.func.name() == "flink_cast" => {

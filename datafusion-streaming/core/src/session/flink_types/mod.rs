@@ -5,6 +5,8 @@
 //! | [`arithmetic`] | `+ - * / %` and intervals |
 //! | [`comparison`] | `= <> < <= > >=`, IS DISTINCT FROM, BETWEEN, IN |
 //! | [`choices`] | CASE, NULLIF, and functions that choose among their arguments |
+//! | [`constants`] | what constants stand for |
+//! | [`float_logic`] | AND and OR of comparisons of floating numbers |
 //! | [`logic`] | AND and OR that stop where the answer is clear, NOT, IS NULL |
 //! | [`functions`] | other functions, LIKE, SIMILAR TO and `\|\|` |
 //! | [`unions`] | UNION |
@@ -14,7 +16,9 @@
 mod arithmetic;
 mod choices;
 mod comparison;
+mod constants;
 mod exact;
+mod float_logic;
 mod functions;
 mod kinds;
 mod logic;
@@ -76,7 +80,8 @@ fn plan_types(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         Ok(Transformed::new(planned.data, planned.transformed || expr.transformed, planned.tnr)
             .update_data(|expr| name.restore(expr)))
     })?;
-    if planned.transformed { planned.map_data(LogicalPlan::recompute_schema) } else { Ok(planned) }
+    // the types of the inputs may be others now
+    planned.map_data(LogicalPlan::recompute_schema)
 }
 
 fn typed(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
@@ -146,6 +151,12 @@ fn expr_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
         }
         Expr::Cast(Cast { expr, field }) => {
+            if let Some(literal) = constants::cast_literal(&expr, field.data_type()) {
+                return Ok(Transformed::yes(literal));
+            }
+            if let Some(number) = functions::text_and_back(&expr, field.data_type(), schema) {
+                return Ok(Transformed::yes(number));
+            }
             let Ok(from) = expr.get_type(schema) else {
                 return Ok(Transformed::no(Expr::Cast(Cast { expr, field })));
             };

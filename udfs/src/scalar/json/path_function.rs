@@ -1,8 +1,9 @@
-//! JSON_VALUE and JSON_QUERY.
+//! What JSON_VALUE and JSON_QUERY share: their arguments, and the types that they return.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, ListBuilder, StringArray, StringBuilder};
+use arrow::array::{ArrayRef, BooleanArray, ListBuilder, StringArray, StringBuilder};
 use arrow::array::{Float64Array, Int32Array};
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion_common::{Result, ScalarValue, exec_err, plan_err};
@@ -11,21 +12,36 @@ use datafusion_expr::{
 };
 
 use super::document::Json;
-use super::{Found, failed, find_rows};
-use crate::scalar::arguments::{constant_text, is_text, result_of, strings};
+use crate::scalar::arguments::{is_text, result_of};
 
-/// `JSON_VALUE`, a scalar at a path, and `JSON_QUERY`, an object or array as JSON text. What is missing in lax mode
-/// is empty, and an error in strict mode, which paths have unless they say so.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub struct JsonPathFunction {
-    query: bool,
+/// The evaluation of a function: what is found in each row, `None` for NULL.
+type Find = fn(&ScalarFunctionArgs) -> Result<Vec<Option<Json>>>;
+
+/// A function that finds something at a path of a document: `name(document, path, returned type, …)`.
+#[derive(Debug)]
+pub(in crate::scalar) struct JsonPathFunction {
+    name: &'static str,
+    find: Find,
     signature: Signature,
 }
 
 impl JsonPathFunction {
-    /// JSON_QUERY or JSON_VALUE.
-    pub fn new(query: bool) -> Self {
-        Self { query, signature: Signature::user_defined(Volatility::Immutable) }
+    pub(super) fn new(name: &'static str, find: Find) -> Self {
+        Self { name, find, signature: Signature::user_defined(Volatility::Immutable) }
+    }
+}
+
+impl PartialEq for JsonPathFunction {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for JsonPathFunction {}
+
+impl Hash for JsonPathFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
     }
 }
 
@@ -48,7 +64,7 @@ fn returned(name: &str) -> Result<DataType> {
 
 impl ScalarUDFImpl for JsonPathFunction {
     fn name(&self) -> &str {
-        if self.query { "json_query" } else { "json_value" }
+        self.name
     }
 
     fn signature(&self) -> &Signature {
@@ -76,85 +92,8 @@ impl ScalarUDFImpl for JsonPathFunction {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let result_type = args.return_field.data_type().clone();
-        let found = if self.query { query(&args)? } else { value(&args)? };
-        result_of(&args, typed(found, &result_type)?)
+        result_of(&args, typed((self.find)(&args)?, &result_type)?)
     }
-}
-
-/// What JSON_VALUE finds in each row.
-fn value(args: &ScalarFunctionArgs) -> Result<Vec<Option<Json>>> {
-    let choice = |index| constant_text(args, index).flatten().unwrap_or("NULL").to_owned();
-    let (on_empty, on_error) = (choice(3), choice(5));
-    let (empty, error) = (strings(args, 4)?, strings(args, 6)?);
-    let default = |values: &StringArray, row: usize| {
-        values.is_valid(row).then(|| Json::Text(values.value(row).to_owned()))
-    };
-    let mut rows = Vec::with_capacity(args.number_rows);
-    let lax = constant_text(args, 1).flatten().is_some_and(|path| path.trim_start().starts_with("lax "));
-    find_rows(args, |found| {
-        let row = rows.len();
-        let found = match found {
-            Found::Value(value) if value.is_scalar() => {
-                rows.push(Some(value));
-                return Ok(());
-            }
-            Found::Value(_) if lax => Found::Empty,
-            Found::Value(_) => Found::Error,
-            other => other,
-        };
-        let empty_row = matches!(found, Found::Empty);
-        let (choice, values) = match found {
-            Found::Null => {
-                rows.push(None);
-                return Ok(());
-            }
-            Found::Empty => (&on_empty, &empty),
-            _ => (&on_error, &error),
-        };
-        rows.push(match choice.as_str() {
-            "DEFAULT" => default(values, row),
-            "ERROR" => return failed("JSON_VALUE", empty_row),
-            _ => None,
-        });
-        Ok(())
-    })?;
-    Ok(rows)
-}
-
-/// What JSON_QUERY finds in each row.
-fn query(args: &ScalarFunctionArgs) -> Result<Vec<Option<Json>>> {
-    let choice = |index| constant_text(args, index).flatten().unwrap_or("NULL").to_owned();
-    let (wrapper, on_empty, on_error) = (choice(3), choice(4), choice(5));
-    let mut rows = Vec::with_capacity(args.number_rows);
-    find_rows(args, |found| {
-        let found = match found {
-            Found::Value(value @ Json::Array(_)) if wrapper.contains(" CONDITIONAL") => Found::Value(value),
-            Found::Value(value) if !wrapper.starts_with("WITHOUT") => Found::Value(Json::Array(vec![value])),
-            Found::Value(value) if value.is_scalar() => Found::Error,
-            other => other,
-        };
-        let empty = matches!(found, Found::Empty);
-        let choice = match found {
-            Found::Null => {
-                rows.push(None);
-                return Ok(());
-            }
-            Found::Value(value) => {
-                rows.push(Some(value));
-                return Ok(());
-            }
-            Found::Empty => &on_empty,
-            Found::Error => &on_error,
-        };
-        rows.push(match choice.as_str() {
-            "EMPTY ARRAY" => Some(Json::Array(vec![])),
-            "EMPTY OBJECT" => Some(Json::Object(Default::default())),
-            "ERROR" => return failed("JSON_QUERY", empty),
-            _ => None,
-        });
-        Ok(())
-    })?;
-    Ok(rows)
 }
 
 /// Values as a column of the type that is asked for.

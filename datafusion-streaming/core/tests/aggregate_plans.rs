@@ -40,18 +40,15 @@ async fn one_distinct_column_is_split_by_its_buckets() -> Result<()> {
     assert_eq!(
         plan,
         [
-            "Calc: select=[k, count(DISTINCT t.a) FILTER (WHERE t.ok) AS n, count(Int64(1)) AS c, avg(t.x) AS m]",
-            "  Calc: select=[k, $sum0(count(DISTINCT t.a) FILTER (WHERE t.ok)) AS count(DISTINCT t.a) FILTER (WHERE t.ok), \
-             $sum0(count(1)) AS count(Int64(1)), \
-             mean_of_parts($sum0($sum0[avg(t.x)])@3, $sum0(count[avg(t.x)])@4) AS avg(t.x)]",
-            "    GroupAggregate: key=[k], aggr=[$sum0(count(DISTINCT t.a) FILTER (WHERE t.ok)), $sum0(count(1)), \
+            "Calc: select=[k, $sum0(count(DISTINCT t.a) FILTER (WHERE t.ok)) AS n, $sum0(count(1)) AS c, \
+             mean_of_parts($sum0($sum0[avg(t.x)])@3, $sum0(count[avg(t.x)])@4) AS m]",
+            "  GroupAggregate: key=[k], aggr=[$sum0(count(DISTINCT t.a) FILTER (WHERE t.ok)), $sum0(count(1)), \
              $sum0($sum0[avg(t.x)]), $sum0(count[avg(t.x)])]",
-            "      GroupAggregate: key=[k, $4], aggr=[count(DISTINCT t.a) FILTER (WHERE t.ok), count(1), $sum0[avg(t.x)], \
+            "    GroupAggregate: key=[k, $4], aggr=[count(DISTINCT t.a) FILTER (WHERE t.ok), count(1), $sum0[avg(t.x)], \
              count[avg(t.x)]]",
-            "        Calc: select=[k, a, ok, x, distinct_bucket(a@1) AS $4]",
-            "          Calc: select=[k, a, ok, x]",
-            "            Source: mode=[I]",
-            "              DataSourceExec: partitions=1, partition_sizes=[1]",
+            "      Calc: select=[k, a, ok, x, distinct_bucket(a@1) AS $4]",
+            "        Source: mode=[I]",
+            "          DataSourceExec: partitions=1, partition_sizes=[1]",
         ]
     );
     Ok(())

@@ -438,7 +438,7 @@ mod tests {
         assert_eq!(rows.column(1).as_string::<i32>().value(77), format!("row {}", values[77]));
         assert_eq!(store.len(), kept.len());
         assert!(store.order.len() < 64, "{} chunks", store.order.len());
-        assert!(store.stored <= 2 * store.live + CHUNK_ROWS);
+        assert!(store.stored <= 2 * store.live + SLACK_ROWS);
         Ok(())
     }
 

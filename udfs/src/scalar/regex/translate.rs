@@ -75,7 +75,7 @@ impl Translator<'_> {
         let mut quantified = false;
         while let Some(letter) = self.rest.next() {
             self.backtracks |= quantified && letter == '+';
-            quantified = !quantified && matches!(letter, '*' | '+' | '?' | '}');
+            quantified = !quantified && matches!(letter, '*' | '+' | '?' | '{');
             match letter {
                 '\\' => self.escape(false)?,
                 '[' => self.class()?,
@@ -85,6 +85,7 @@ impl Translator<'_> {
                     self.line_end = true;
                 }
                 '(' => self.group()?,
+                '{' => self.repetition()?,
                 ')' => {
                     if self.flags.len() > 1 {
                         self.flags.pop();
@@ -94,6 +95,26 @@ impl Translator<'_> {
                 other => self.push_char(other),
             }
         }
+        Some(())
+    }
+
+    /// `{n}`, `{n,}` or `{n,m}`: to Java a `{` is nothing else.
+    fn repetition(&mut self) -> Option<()> {
+        let mut counts = String::new();
+        loop {
+            match self.rest.next()? {
+                '}' => break,
+                other => counts.push(other),
+            }
+        }
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let (least, most) = counts.split_once(',').unwrap_or((&counts, ""));
+        if least.is_empty() || !is_number(least) || !is_number(most) {
+            return None;
+        }
+        self.push_char('{');
+        self.push(&counts);
+        self.push_char('}');
         Some(())
     }
 

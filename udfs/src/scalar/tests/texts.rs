@@ -187,7 +187,7 @@ fn predicates_on_texts() {
     assert_eq!(call("is_digit", vec![rows()]), ["false", "false", "false", "true", "true", "false", "false"]);
     assert_eq!(
         call("is_decimal", vec![rows()]),
-        ["false", "false", "false", "true", "false", "true", "false"]
+        ["false", "false", "false", "true", "true", "true", "false"]
     );
     assert_eq!(call("is_digit", vec![ints(&[Some(1), None])]), ["true", "true"]);
 }

@@ -1,4 +1,5 @@
-//! Flink's scalar kernels against DataFusion's nearest ones, on batches of 1,024 and 8,192 rows, with and without NULLs.
+//! Flink's scalar kernels against DataFusion's nearest ones, on batches of 1,024 and 8,192 rows, with and without
+//! NULLs.
 
 #![expect(missing_docs, reason = "the group that Criterion's macro makes")]
 

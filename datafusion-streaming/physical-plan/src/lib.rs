@@ -11,7 +11,7 @@
 
 pub mod changelog;
 pub mod config;
-mod expressions;
+pub mod expressions;
 pub mod operators;
 pub mod runtime;
 pub mod state;

@@ -15,7 +15,6 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{Result, ScalarValue, plan_err};
 use datafusion_expr::Operator;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
@@ -26,6 +25,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::filter::FilterExec;
 use datafusion_physical_plan::projection::ProjectionExec;
 use datafusion_physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, WindowUDFExpr};
+use datafusion_streaming_physical_plan::expressions::substituted;
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::deduplicate::{DeduplicateNode, Keep};
 use datafusion_streaming_physical_plan::operators::top_n::{RankEnd, RankRange, TopNNode};
@@ -232,21 +232,6 @@ pub(super) fn is_over_windows(keys: &[usize], traits: &StreamTraits, context: &P
 fn identity(schema: &SchemaRef) -> Vec<Arc<dyn PhysicalExpr>> {
     let fields = schema.fields().iter().enumerate();
     fields.map(|(place, field)| Arc::new(Column::new(field.name(), place)) as Arc<dyn PhysicalExpr>).collect()
-}
-
-/// An expression with these expressions in place of the columns.
-pub(super) fn substituted(
-    expression: Arc<dyn PhysicalExpr>,
-    columns: &[Arc<dyn PhysicalExpr>],
-) -> Result<Arc<dyn PhysicalExpr>> {
-    let replace = |node: Arc<dyn PhysicalExpr>| {
-        let column = node.downcast_ref::<Column>().and_then(|column| columns.get(column.index()));
-        Ok(match column {
-            Some(replacement) => Transformed::yes(Arc::clone(replacement)),
-            None => Transformed::no(node),
-        })
-    };
-    expression.transform_up(replace).data()
 }
 
 /// What else a predicate says.

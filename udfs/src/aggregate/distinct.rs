@@ -2,6 +2,7 @@
 
 use std::borrow::Borrow;
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ahash::RandomState;
@@ -300,17 +301,16 @@ impl<M: Members, T: Tally> Slots<M, T> {
         result
     }
 
-    /// Looks the values of the block of rows up that begins with `row`, if one does, so that the processor
-    /// waits for the memory of many of them at once. Changing them one by one afterwards it is in a cache.
-    #[inline]
-    fn read_ahead(&self, row: usize, slots: &[u32], batch: &Values<M>) {
-        if !row.is_multiple_of(BLOCK_ROWS) || self.owned < CACHED_BYTES {
+    /// Looks the values of rows up, so that the processor waits for the memory of many of them at once.
+    /// Changing them one by one afterwards it is in a cache.
+    fn read_ahead(&self, rows: Range<usize>, slots: &[u32], batch: &Values<M>) {
+        if self.owned < CACHED_BYTES {
             return;
         }
         let mut known = 0;
-        for (row, slot) in slots.iter().enumerate().skip(row).take(BLOCK_ROWS) {
+        for row in rows {
             if let Some(value) = batch.get(row) {
-                let members = &self.slots[*slot as usize].members;
+                let members = &self.slots[slots[row] as usize].members;
                 let probe = value.borrow();
                 known += usize::from(members.contains(probe, || self.hasher.hash_one(probe)));
             }
@@ -318,36 +318,50 @@ impl<M: Members, T: Tally> Slots<M, T> {
         std::hint::black_box(known);
     }
 
+    /// Calls `count` with each row, and reads ahead for a block of them at a time.
+    #[inline(always)]
+    fn each_row(
+        &mut self,
+        rows: &DistinctRows<'_>,
+        batch: &Values<M>,
+        mut count: impl FnMut(&mut Self, usize, u32),
+    ) {
+        let len = rows.slots.len();
+        for start in (0..len).step_by(BLOCK_ROWS) {
+            let block = start..len.min(start + BLOCK_ROWS);
+            self.read_ahead(block.clone(), rows.slots, batch);
+            block.for_each(|row| count(self, row, rows.slots[row]));
+        }
+    }
+
     /// [`Membership::apply`] for a single filter.
     fn count_one(&mut self, rows: &DistinctRows<'_>, batch: &Values<M>, passing: &Passing) -> Mask {
         let mut mask = Mask::new(rows.slots.len());
-        for (row, &slot) in rows.slots.iter().enumerate() {
-            self.read_ahead(row, rows.slots, batch);
+        self.each_row(rows, batch, |this, row, slot| {
             if rows.ends(row) {
-                self.clear_slot(slot as usize);
+                this.clear_slot(slot as usize);
             } else if passing.passes(row) {
                 let value = batch.get(row);
                 let probe = value.as_ref().map(|value| value.borrow());
                 let delta = rows.delta(row);
-                let change = self.update(slot as usize, probe, |tally, fresh| tally.count(0, delta, fresh));
+                let change = this.update(slot as usize, probe, |tally, fresh| tally.count(0, delta, fresh));
                 mask.set(row, change.changed());
             }
-        }
+        });
         mask
     }
 
     /// [`Membership::apply`] for any number of filters.
     fn count_all(&mut self, rows: &DistinctRows<'_>, batch: &Values<M>, passing: &[Passing]) -> Vec<Mask> {
         let mut masks: Vec<_> = passing.iter().map(|_| Mask::new(rows.slots.len())).collect();
-        for (row, &slot) in rows.slots.iter().enumerate() {
-            self.read_ahead(row, rows.slots, batch);
+        self.each_row(rows, batch, |this, row, slot| {
             if rows.ends(row) {
-                self.clear_slot(slot as usize);
+                this.clear_slot(slot as usize);
             } else if passing.iter().any(|filter| filter.passes(row)) {
                 let value = batch.get(row);
                 let probe = value.as_ref().map(|value| value.borrow());
                 let delta = rows.delta(row);
-                self.update(slot as usize, probe, |tally, fresh| {
+                this.update(slot as usize, probe, |tally, fresh| {
                     for (filter, (passing, mask)) in passing.iter().zip(&mut masks).enumerate() {
                         if passing.passes(row) {
                             mask.set(row, tally.count(filter, delta, fresh).changed());
@@ -355,7 +369,7 @@ impl<M: Members, T: Tally> Slots<M, T> {
                     }
                 });
             }
-        }
+        });
         masks
     }
 

@@ -29,8 +29,8 @@ struct Fields {
 }
 
 impl LegacyPattern {
-    /// Reads a time from the start of a text, leniently: blanks in front of a field are skipped, fields out of range count on, and
-    /// the text behind is ignored. `None` for a text of another form.
+    /// Reads a time from the start of a text, leniently: blanks in front of a field are skipped, fields out of range
+    /// count on, and the text behind is ignored. `None` for a text of another form.
     ///
     /// A year of two digits for `yy` is taken for one of the years 1950 to 2049; Java takes the hundred years of
     /// which 80 are past.

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion_streaming_physical_plan::operators::native_sink::NativeSinkNode;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
 
 use crate::checkpoint::CheckpointInfo;
+use crate::tables::SinkNode;
 
 /// The measures of a running job. Counts are since its last start; times are in milliseconds since the epoch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,8 +98,6 @@ impl JobMetrics {
 
 /// Whether a node is the root of an INSERT.
 fn is_sink(stream: &StreamExec) -> bool {
-    use datafusion_streaming_physical_plan::operators::native_sink::NativeSinkNode;
     let node = stream.node();
-    node.downcast_ref::<crate::tables::SinkNode>().is_some()
-        || node.downcast_ref::<NativeSinkNode>().is_some()
+    node.downcast_ref::<SinkNode>().is_some() || node.downcast_ref::<NativeSinkNode>().is_some()
 }

@@ -6,8 +6,9 @@ use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawFieldAcce
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, GetFieldAccess, lit};
 use datafusion_streaming_udfs::scalar::{item, make_map};
 
-/// `array[i]` and `map[key]` as calls of Flink's function for them. DataFusion counts elements from the end for a negative index, and
-/// makes an NTH_VALUE of `ARRAY_AGG(x)[i]`. `MAP[k, v]` is Flink's constructor, which takes a key twice.
+/// `array[i]` and `map[key]` as calls of Flink's function for them. DataFusion counts elements from the end for a
+/// negative index, and makes an NTH_VALUE of `ARRAY_AGG(x)[i]`. `MAP[k, v]` is Flink's constructor, which takes a key
+/// twice.
 #[derive(Debug)]
 pub struct Items;
 

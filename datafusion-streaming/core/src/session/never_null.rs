@@ -6,8 +6,8 @@ use datafusion::logical_expr::expr::{Alias, ScalarFunction};
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, LogicalPlan, Projection, lit};
 use datafusion_streaming_udfs::scalar::{DecimalArithmetic, not_null};
 
-/// The plan of a query, whose result is refused where a sum of DECIMAL constants does not fit its type: that is NULL, and in Flink of
-/// a type that is NOT NULL.
+/// The plan of a query, whose result is refused where a sum of DECIMAL constants does not fit its type: that is NULL,
+/// and in Flink of a type that is NOT NULL.
 pub(super) fn refuse_null_constants(plan: LogicalPlan) -> Result<LogicalPlan> {
     let LogicalPlan::Projection(projection) = plan else { return Ok(plan) };
     let Projection { expr, input, .. } = projection;

@@ -183,7 +183,7 @@ impl Writing {
                     return Ok(Some(StreamElement::Barrier(barrier)));
                 }
                 Some(StreamElement::Watermark(watermark)) => {
-                    self.metrics.watermark.set(usize::try_from(watermark.0).unwrap_or(0));
+                    self.metrics.set_watermark(watermark);
                     return Ok(Some(StreamElement::Watermark(watermark)));
                 }
                 Some(other) => return Ok(Some(other)),

@@ -8,8 +8,10 @@ mod timestamp_shift;
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
+use datafusion_common::Result;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::expressions::Column;
 
 use timestamp_shift::TimestampShift;
 
@@ -24,4 +26,20 @@ pub(crate) fn specialized(expression: &Arc<dyn PhysicalExpr>, schema: &Schema) -
     };
     // an expression that does not take other children stays as it is
     Arc::clone(expression).transform_up(replace).data().unwrap_or_else(|_| Arc::clone(expression))
+}
+
+/// An expression over the columns of an input, with these expressions in place of the columns: by place, and a
+/// column beyond them stays.
+pub fn substituted(
+    expression: Arc<dyn PhysicalExpr>,
+    columns: &[Arc<dyn PhysicalExpr>],
+) -> Result<Arc<dyn PhysicalExpr>> {
+    let replace = |part: Arc<dyn PhysicalExpr>| {
+        let column = part.downcast_ref::<Column>().and_then(|column| columns.get(column.index()));
+        Ok(match column {
+            Some(replacement) => Transformed::yes(Arc::clone(replacement)),
+            None => Transformed::no(part),
+        })
+    };
+    expression.transform_up(replace).data()
 }

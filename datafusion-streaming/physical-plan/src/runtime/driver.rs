@@ -215,7 +215,7 @@ impl Driver {
 
     fn advance(&mut self, before: Watermark, watermark: Watermark, now: i64) -> Result<()> {
         let metrics = self.parts.metrics.clone();
-        metrics.watermark.set(usize::try_from(watermark.0).unwrap_or(0));
+        metrics.set_watermark(watermark);
         let mut cx = Context { watermark: before, ..self.context(now, &metrics) };
         self.operator.on_watermark(watermark, &mut cx, &mut self.output)?;
         self.account()

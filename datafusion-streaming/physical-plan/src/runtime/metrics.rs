@@ -4,6 +4,8 @@ use datafusion_physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, Gauge, MetricBuilder,
 };
 
+use crate::time::Watermark;
+
 /// The metrics of one partition of an operator, part of its plan node's `MetricsSet`.
 #[derive(Debug, Clone)]
 pub struct OperatorMetrics {
@@ -37,6 +39,11 @@ impl OperatorMetrics {
             state_bytes: MetricBuilder::new(set).gauge("state_bytes", partition),
             watermark: MetricBuilder::new(set).gauge("watermark", partition),
         }
+    }
+
+    /// Sets how far event time has come.
+    pub fn set_watermark(&self, watermark: Watermark) {
+        self.watermark.set(usize::try_from(watermark.0).unwrap_or(0));
     }
 
     /// Metrics that belong to no plan, for operators driven by hand.

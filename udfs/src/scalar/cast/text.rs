@@ -29,8 +29,8 @@ pub(super) fn length(field: &Field) -> Option<(usize, bool)> {
     }
 }
 
-/// Text and bytes cut and padded to the length of a type, which counts characters or bytes. As in Flink what was no text counts in
-/// the units of Java's `String`, of which a character beyond the basic plane is two.
+/// Text and bytes cut and padded to the length of a type, which counts characters or bytes. As in Flink what was no
+/// text counts in the units of Java's `String`, of which a character beyond the basic plane is two.
 pub(super) fn of_length(values: ArrayRef, from: &DataType, target: &Field) -> Result<ArrayRef> {
     let Some((length, padded)) = length(target) else { return Ok(values) };
     if is_binary(target.data_type()) {

@@ -100,8 +100,8 @@ impl FloatOperator {
     }
 }
 
-/// A comparison of two FLOATs or two DOUBLEs as Java compares them: NaN is equal to nothing, and neither less nor greater, and -0.0 is
-/// equal to 0.0. DataFusion's operators follow the total order of IEEE 754.
+/// A comparison of two FLOATs or two DOUBLEs as Java compares them: NaN is equal to nothing, and neither less nor
+/// greater, and -0.0 is equal to 0.0. DataFusion's operators follow the total order of IEEE 754.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct FloatComparison {
     operator: FloatOperator,

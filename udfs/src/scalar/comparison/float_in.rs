@@ -11,8 +11,9 @@ use datafusion_expr::{ScalarFunctionArgs, ScalarUDF};
 use super::float_comparison::{Operand, collect};
 use crate::scalar::plain::Plain;
 
-/// `x IN (a, b, …)` of FLOAT or DOUBLE with constants that are finite numbers, planned as `flink_float_in(x, a, b, …)`. As in
-/// Flink, which looks them up in a set, they are found by their bits: -0.0 is not in (0.0), although it is equal to it.
+/// `x IN (a, b, …)` of FLOAT or DOUBLE with constants that are finite numbers, planned as `flink_float_in(x, a, b,
+/// …)`. As in Flink, which looks them up in a set, they are found by their bits: -0.0 is not in (0.0), although it is
+/// equal to it.
 pub fn float_in() -> ScalarUDF {
     Plain::new("flink_float_in", "<FLOATING> IN (<FLOATING>, …)", types, |args| {
         match args.arg_fields[0].data_type() {

@@ -8,8 +8,8 @@ use super::path_function::JsonPathFunction;
 use super::{Found, failed, find_rows};
 use crate::scalar::arguments::constant_text;
 
-/// `JSON_QUERY`: an object or array at a path, as JSON text or as an array of texts. What is missing in lax mode is empty, and an error in
-/// strict mode, which paths have unless they say so.
+/// `JSON_QUERY`: an object or array at a path, as JSON text or as an array of texts. What is missing in lax mode is
+/// empty, and an error in strict mode, which paths have unless they say so.
 pub(super) fn json_query() -> ScalarUDF {
     ScalarUDF::from(JsonPathFunction::new("json_query", query))
 }

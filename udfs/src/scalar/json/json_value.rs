@@ -9,8 +9,8 @@ use super::path_function::JsonPathFunction;
 use super::{Found, failed, find_rows};
 use crate::scalar::arguments::{constant_text, strings};
 
-/// `JSON_VALUE`: a scalar at a path. What is missing in lax mode is empty, and an error in strict mode, which paths have unless
-/// they say so.
+/// `JSON_VALUE`: a scalar at a path. What is missing in lax mode is empty, and an error in strict mode, which paths
+/// have unless they say so.
 pub(super) fn json_value() -> ScalarUDF {
     ScalarUDF::from(JsonPathFunction::new("json_value", value))
 }

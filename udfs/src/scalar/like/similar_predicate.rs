@@ -8,8 +8,8 @@ use super::similar_pattern::regular_expression;
 use crate::scalar::plain::Plain;
 use crate::scalar::regex::JavaRegex;
 
-/// `text SIMILAR TO pattern [ESCAPE escape]`, planned as `flink_similar(text, pattern [, escape])`: whether a pattern of the SQL
-/// standard matches the whole text. As in Flink a dot is any character.
+/// `text SIMILAR TO pattern [ESCAPE escape]`, planned as `flink_similar(text, pattern [, escape])`: whether a pattern
+/// of the SQL standard matches the whole text. As in Flink a dot is any character.
 pub fn similar() -> ScalarUDF {
     Plain::new("flink_similar", "<CHARACTER> SIMILAR TO <CHARACTER> ESCAPE <CHARACTER>", types, |args| {
         evaluate(args, regex, JavaRegex::is_match)

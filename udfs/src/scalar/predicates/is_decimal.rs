@@ -7,8 +7,8 @@ use super::check::{check, folded, predicate};
 use crate::scalar::digits::decimal_digit;
 use crate::scalar::text_number::parse_f64;
 
-/// `IS_DECIMAL(text)`: whether Java reads it as a DOUBLE, or as a BIGINT, whose digits may be of any script. TRUE for integers and floating numbers, even NULL,
-/// and FALSE for DECIMAL.
+/// `IS_DECIMAL(text)`: whether Java reads it as a DOUBLE, or as a BIGINT, whose digits may be of any script. TRUE for
+/// integers and floating numbers, even NULL, and FALSE for DECIMAL.
 pub(super) fn is_decimal() -> ScalarUDF {
     predicate(
         "is_decimal",

@@ -1,15 +1,15 @@
 //! Java's regular expressions in terms of the crates `regex` and `fancy_regex`.
 //!
-//! A pattern is translated where they read the same text differently from Java: `\d`, `\w` and `\s` are ASCII in Java, `.`
-//! excludes all its line terminators, `$` also stands before the last one, `[[:alpha:]]` is a set in a set, and
-//! `\Q…\E`, `\h`, `\v`, `\R`, `\uXXXX`, `\p{Alpha}` are Java's own.
+//! A pattern is translated where they read the same text differently from Java: `\d`, `\w` and `\s` are ASCII in
+//! Java, `.` excludes all its line terminators, `$` also stands before the last one, `[[:alpha:]]` is a set in a set,
+//! and `\Q…\E`, `\h`, `\v`, `\R`, `\uXXXX`, `\p{Alpha}` are Java's own.
 //!
-//! A pattern with look-around, references to groups, atomic groups or possessive quantifiers goes to `fancy_regex`, which
-//! goes back as Java does, but not without end: a search of more than a million steps is an error. All others take time in
-//! proportion to the text.
+//! A pattern with look-around, references to groups, atomic groups or possessive quantifiers goes to `fancy_regex`,
+//! which goes back as Java does, but not without end: a search of more than a million steps is an error. All others
+//! take time in proportion to the text.
 //!
-//! What differs: `(?i)` folds the letters of all scripts (in Java ASCII without `(?u)`); `(?d)` is not known; names of Unicode
-//! blocks (`\p{InGreek}`) and `\p{javaLowerCase}` are malformed.
+//! What differs: `(?i)` folds the letters of all scripts (in Java ASCII without `(?u)`); `(?d)` is not known; names
+//! of Unicode blocks (`\p{InGreek}`) and `\p{javaLowerCase}` are malformed.
 
 use datafusion_common::Result;
 
@@ -85,8 +85,8 @@ impl JavaRegex {
         Ok(())
     }
 
-    /// The parts between matches as Java's `String.split` has them: an empty match at the start does not split, and empty
-    /// parts at the end are dropped.
+    /// The parts between matches as Java's `String.split` has them: an empty match at the start does not split, and
+    /// empty parts at the end are dropped.
     pub(in crate::scalar) fn split<'a>(&self, text: &'a str) -> Result<Vec<&'a str>> {
         let mut parts = vec![];
         let mut at = 0;

@@ -1,5 +1,5 @@
-//! REGEXP, REGEXP_COUNT, REGEXP_EXTRACT, REGEXP_EXTRACT_ALL, REGEXP_INSTR, REGEXP_REPLACE and REGEXP_SUBSTR. Their patterns
-//! are [Java's](java).
+//! REGEXP, REGEXP_COUNT, REGEXP_EXTRACT, REGEXP_EXTRACT_ALL, REGEXP_INSTR, REGEXP_REPLACE and REGEXP_SUBSTR. Their
+//! patterns are [Java's](java).
 
 mod engine;
 mod java;

@@ -11,8 +11,8 @@ use super::{Patterns, two_texts};
 use crate::scalar::arguments::Text;
 use crate::scalar::plain::Plain;
 
-/// `REGEXP(text, pattern)`: whether the pattern is found. FALSE for an empty or malformed pattern, and for the empty text, as in
-/// Flink.
+/// `REGEXP(text, pattern)`: whether the pattern is found. FALSE for an empty or malformed pattern, and for the empty
+/// text, as in Flink.
 pub(super) fn regexp() -> ScalarUDF {
     Plain::new(
         "regexp",

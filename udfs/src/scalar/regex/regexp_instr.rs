@@ -9,7 +9,8 @@ use datafusion_expr::ScalarUDF;
 use super::{rows, two_texts};
 use crate::scalar::plain::{Nullable, Plain};
 
-/// `REGEXP_INSTR(text, pattern)`: where the pattern is first found, in characters from 1, or 0. NULL if it is malformed.
+/// `REGEXP_INSTR(text, pattern)`: where the pattern is first found, in characters from 1, or 0. NULL if it is
+/// malformed.
 pub(super) fn regexp_instr() -> ScalarUDF {
     Plain::new(
         "regexp_instr",

@@ -11,9 +11,9 @@ use crate::scalar::arguments::{Text, texts_and_ints};
 use crate::scalar::plain::{Nullable, Plain};
 use crate::scalar::regex::Patterns;
 
-/// `STR_TO_MAP(text [, pair separator, value separator])`: the pairs of a text such as `a=1,b=2` as a map. The separators
-/// are regular expressions, by default `,` and `=`. A pair without a value has NULL; of a key that comes twice the
-/// last counts; empty pairs at the end do not count.
+/// `STR_TO_MAP(text [, pair separator, value separator])`: the pairs of a text such as `a=1,b=2` as a map. The
+/// separators are regular expressions, by default `,` and `=`. A pair without a value has NULL; of a key that comes
+/// twice the last counts; empty pairs at the end do not count.
 pub(super) fn str_to_map() -> ScalarUDF {
     Plain::new("str_to_map", "STR_TO_MAP(<CHARACTER>, <CHARACTER>, <CHARACTER>)", types, evaluate)
         .nullable(Nullable::Always)

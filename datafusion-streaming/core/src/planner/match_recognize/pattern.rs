@@ -46,13 +46,7 @@ fn add(
                     "PATTERN has {pattern}, a group with a quantifier: quantifiers can only stand behind a variable"
                 );
             };
-            if let RepetitionQuantifier::AtMost(max) = quantifier {
-                return plan_err!(
-                    "PATTERN has {pattern}: the lower bound of a quantifier must be at least 1; write {{1,{max}}}, or ? \
-                     for at most one row"
-                );
-            }
-            let (min, max) = bounds(quantifier);
+            let (min, max) = bounds(pattern, quantifier)?;
             let quantifier = Quantifier { min, max, greedy: !is_reluctant };
             elements.push(PatternElement { variable: name(variable), quantifier });
             Ok(())
@@ -81,14 +75,20 @@ fn single(pattern: &MatchRecognizePattern) -> Option<&Ident> {
     }
 }
 
-fn bounds(quantifier: &RepetitionQuantifier) -> (u32, Option<u32>) {
-    match quantifier {
+/// The bounds of a quantifier in `pattern`.
+fn bounds(pattern: &MatchRecognizePattern, quantifier: &RepetitionQuantifier) -> Result<(u32, Option<u32>)> {
+    Ok(match quantifier {
         RepetitionQuantifier::ZeroOrMore => (0, None),
         RepetitionQuantifier::OneOrMore => (1, None),
         RepetitionQuantifier::AtMostOne => (0, Some(1)),
         RepetitionQuantifier::Exactly(times) => (*times, Some(*times)),
         RepetitionQuantifier::AtLeast(min) => (*min, None),
-        RepetitionQuantifier::AtMost(max) => (0, Some(*max)),
+        RepetitionQuantifier::AtMost(max) => {
+            return plan_err!(
+                "PATTERN has {pattern}: the lower bound of a quantifier must be at least 1; write {{1,{max}}}, or ? \
+                 for at most one row"
+            );
+        }
         RepetitionQuantifier::Range(min, max) => (*min, Some(*max)),
-    }
+    })
 }

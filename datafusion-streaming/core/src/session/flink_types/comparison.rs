@@ -201,8 +201,8 @@ pub(super) fn between(between: Between, schema: &DFSchema) -> Result<Transformed
     })))
 }
 
-/// `x IN (a, b)` in the type that all have in common, where Flink does not take that of `x`. Finite floating constants are found by
-/// their bits; for others the list stands for comparisons.
+/// `x IN (a, b)` in the type that all have in common, where Flink does not take that of `x`. Finite floating
+/// constants are found by their bits; for others the list stands for comparisons.
 pub(super) fn in_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let types = list.list.iter().map(|item| item.get_type(schema)).collect::<Result<Vec<_>>>();
     let (Ok(value_type), Ok(types)) = (list.expr.get_type(schema), types) else {

@@ -4,8 +4,8 @@ use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Cast, Expr};
 
-/// The number that a constant stands for: a literal, negated or cast to a number. Casts that change the number by more than
-/// rounding it to a FLOAT are not looked through.
+/// The number that a constant stands for: a literal, negated or cast to a number. Casts that change the number by
+/// more than rounding it to a FLOAT are not looked through.
 pub(super) fn number(expr: &Expr) -> Option<f64> {
     match expr {
         Expr::Alias(alias) => number(&alias.expr),
@@ -37,8 +37,8 @@ fn as_type(number: f64, data_type: &DataType) -> Option<f64> {
     }
 }
 
-/// A literal that is cast to another exact type which holds it, as the literal of that type. DataFusion reads `5` as a BIGINT, and `0.5`
-/// with fewer digits than were written.
+/// A literal that is cast to another exact type which holds it, as the literal of that type. DataFusion reads `5` as
+/// a BIGINT, and `0.5` with fewer digits than were written.
 pub(super) fn cast_literal(expr: &Expr, target: &DataType) -> Option<Expr> {
     let Expr::Literal(value, metadata) = expr else { return None };
     let literal = |value| Some(Expr::Literal(value, metadata.clone()));

@@ -1,5 +1,5 @@
-//! The exact Flink types of expressions, of which Arrow tells less: lengths of texts, kinds of intervals, what is NOT NULL inside of
-//! arrays.
+//! The exact Flink types of expressions, of which Arrow tells less: lengths of texts, kinds of intervals, what is NOT
+//! NULL inside of arrays.
 
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue};

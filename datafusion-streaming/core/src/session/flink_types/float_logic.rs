@@ -1,5 +1,5 @@
-//! ANDs and ORs of comparisons of a floating number with constants, which Flink's optimizer makes one of. What it makes is not
-//! the same for NaN and -0.0.
+//! ANDs and ORs of comparisons of a floating number with constants, which Flink's optimizer makes one of. What it
+//! makes is not the same for NaN and -0.0.
 //!
 //! | written | becomes |
 //! |---|---|

@@ -118,7 +118,8 @@ fn json_constructor(mut function: ScalarFunction, schema: &DFSchema) -> Result<T
     Ok(Transformed::new_transformed(Expr::ScalarFunction(function), changed))
 }
 
-/// `map[key]`. As in Flink a key that is missing gives a default, and not NULL, where the type of the values says NOT NULL.
+/// `map[key]`. As in Flink a key that is missing gives a default, and not NULL, where the type of the values says NOT
+/// NULL.
 fn item(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Some(map) = function.args.first() else { return Ok(Transformed::no(Expr::ScalarFunction(function))) };
     let value = match exact_type(map, schema).map(|data_type| data_type.kind) {
@@ -174,8 +175,8 @@ pub(super) fn similar_to(similar: Like) -> Result<Transformed<Expr>> {
     Ok(pattern_predicate(similar, scalar::similar()))
 }
 
-/// The `x` of `CAST(CAST(x AS STRING) AS type)`, if `x` is a FLOAT or DOUBLE of that type: the text tells all of it. Flink's optimizer takes
-/// both casts away, so that NaN is compared with itself.
+/// The `x` of `CAST(CAST(x AS STRING) AS type)`, if `x` is a FLOAT or DOUBLE of that type: the text tells all of it.
+/// Flink's optimizer takes both casts away, so that NaN is compared with itself.
 pub(super) fn text_and_back(text: &Expr, target: &DataType, schema: &DFSchema) -> Option<Expr> {
     let Expr::ScalarFunction(cast) = text else { return None };
     let field = text.to_field(schema).ok()?.1;
@@ -195,8 +196,8 @@ fn pattern_predicate(predicate: Like, function: ScalarUDF) -> Transformed<Expr> 
     Transformed::yes(if predicate.negated { !matches } else { matches })
 }
 
-/// Cuts UPPER and LOWER of a text literal, where they stand alone, to the length of the literal. That is their type, and the
-/// constant that Flink's optimizer puts in their place is of this type.
+/// Cuts UPPER and LOWER of a text literal, where they stand alone, to the length of the literal. That is their type,
+/// and the constant that Flink's optimizer puts in their place is of this type.
 pub(super) fn cut_constants(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     expr.transform_down(|expr| {
         if !is_constant(&expr) {

@@ -10,8 +10,8 @@ use datafusion_streaming_udfs::scalar::{DecimalArithmetic, FloatComparison};
 use super::kinds::is_text;
 use super::{call, float_logic, refuse_null};
 
-/// `a AND b`, or `a OR b`. Where `b` may fail it is evaluated only for the rows for which `a` does not tell the answer, as in Flink. `a` stays an
-/// operand of its own, by which filters are pushed down and Top-N is found.
+/// `a AND b`, or `a OR b`. Where `b` may fail it is evaluated only for the rows for which `a` does not tell the
+/// answer, as in Flink. `a` stays an operand of its own, by which filters are pushed down and Top-N is found.
 pub(super) fn connective(
     left: Expr,
     op: Operator,
@@ -42,8 +42,8 @@ pub(super) fn connective(
     Ok(Transformed::yes(both(left, right)))
 }
 
-/// `x IN (…) AND x IN (…)`, where the lists have nothing in common, and the like: FALSE, or NULL if `x` is. DataFusion would
-/// make FALSE of it also where `x` is NULL.
+/// `x IN (…) AND x IN (…)`, where the lists have nothing in common, and the like: FALSE, or NULL if `x` is.
+/// DataFusion would make FALSE of it also where `x` is NULL.
 fn contradiction(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     let (Expr::InList(left), Expr::InList(right)) = (left, right) else { return Ok(None) };
     if left.expr != right.expr || !left.expr.nullable(schema).unwrap_or(true) {
@@ -77,8 +77,8 @@ fn is_guarded(condition: &Expr, clear: &Expr) -> bool {
         if when_then_expr.first().is_some_and(|(guard, _)| guard.as_ref() == clear))
 }
 
-/// Whether evaluating an expression may be an error: a division of exact numbers by something that may be zero, or a cast of
-/// text.
+/// Whether evaluating an expression may be an error: a division of exact numbers by something that may be zero, or a
+/// cast of text.
 pub(super) fn may_fail(expr: &Expr, schema: &DFSchema) -> bool {
     expr.exists(|part| {
         Ok(match part {
@@ -113,8 +113,8 @@ fn is_nonzero(expr: &Expr) -> bool {
     }
 }
 
-/// `NOT x`. Of a comparison of floating numbers it is the opposite one, which for NaN is not the same, and it goes into ANDs and
-/// ORs that have one, as in Flink's optimizer.
+/// `NOT x`. Of a comparison of floating numbers it is the opposite one, which for NaN is not the same, and it goes
+/// into ANDs and ORs that have one, as in Flink's optimizer.
 pub(super) fn negation(operand: Box<Expr>) -> Result<Transformed<Expr>> {
     refuse_null(&operand)?;
     if !compares_floats(&operand) {
@@ -154,8 +154,8 @@ fn compares_floats(expr: &Expr) -> bool {
     }
 }
 
-/// `x IS NULL`. Flink's optimizer takes a sum for NULL where one of its operands is, and so misses one that does not fit its
-/// type.
+/// `x IS NULL`. Flink's optimizer takes a sum for NULL where one of its operands is, and so misses one that does not
+/// fit its type.
 pub(super) fn null_test(operand: Expr, null: bool) -> Transformed<Expr> {
     match operand {
         Expr::ScalarFunction(mut function)

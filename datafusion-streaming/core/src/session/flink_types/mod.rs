@@ -88,8 +88,8 @@ fn typed(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     expr.transform_up(|expr| expr_types(expr, schema))
 }
 
-/// A condition that is evaluated over two inputs: what says that a column of one is equal to one of the other is left alone, since
-/// it becomes a key of the join. Keys are compared by their bits, in Flink, too.
+/// A condition that is evaluated over two inputs: what says that a column of one is equal to one of the other is left
+/// alone, since it becomes a key of the join. Keys are compared by their bits, in Flink, too.
 fn join_condition(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {

@@ -9,8 +9,8 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use super::kinds::{is_decimal, is_exact, is_interval, is_text};
 use super::{Operation, arithmetic, comparison};
 
-/// Arithmetic of DECIMALs, whose digits DataFusion counts otherwise and may find too many, products of intervals, and a BOOLEAN that is
-/// compared with a text.
+/// Arithmetic of DECIMALs, whose digits DataFusion counts otherwise and may find too many, products of intervals, and
+/// a BOOLEAN that is compared with a text.
 #[derive(Debug)]
 pub(in crate::session) struct Arithmetic;
 

@@ -10,7 +10,8 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Values};
 use super::exact::merged_types;
 use super::{cast, choices, functions, typed as typed_expr};
 
-/// Rows of expressions, in columns of the types that they have in common: a column is NOT NULL if no value of it can be NULL.
+/// Rows of expressions, in columns of the types that they have in common: a column is NOT NULL if no value of it can
+/// be NULL.
 pub(super) fn typed(values: Values) -> Result<Transformed<LogicalPlan>> {
     let Values { mut schema, values: mut rows } = values;
     let none = DFSchema::empty();
@@ -43,8 +44,8 @@ pub(super) fn typed(values: Values) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(LogicalPlan::Values(Values { schema: Arc::new(schema), values: rows })))
 }
 
-/// The type of a column of exact numbers of which one is a BIGINT, and that DataFusion gave a digit too many: it counts 20 for a
-/// BIGINT, and Flink 19. The values are cast to it.
+/// The type of a column of exact numbers of which one is a BIGINT, and that DataFusion gave a digit too many: it
+/// counts 20 for a BIGINT, and Flink 19. The values are cast to it.
 fn narrow(rows: &mut [Vec<Expr>], column: usize, data_type: &DataType) -> Result<Option<DataType>> {
     let none = DFSchema::empty();
     let DataType::Decimal128(precision, scale) = data_type else { return Ok(None) };

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use datafusion_common::Result;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr::utils::conjunction;
 
 use super::CalcNode;
+use crate::expressions::substituted;
 use crate::runtime::StreamNode;
 
 impl CalcNode {
@@ -18,58 +19,36 @@ impl CalcNode {
         if self.reads_watermark() || input.reads_watermark() {
             return Ok(None);
         }
-        let columns = input.projection.as_deref();
-        let mut uses = vec![0; columns.map_or(0, <[_]>::len)];
-        let passed_on = self.projection.is_none().then_some(columns).flatten();
-        for expression in self.expressions() {
-            count_uses(expression, &mut uses)?;
-        }
-        if passed_on.is_some() {
-            uses.iter_mut().for_each(|uses| *uses += 1);
-        }
-        let is_computed = |expression: &Arc<dyn PhysicalExpr>| expression.downcast_ref::<Column>().is_none();
-        let computed = columns.into_iter().flatten().map(is_computed);
-        if computed.zip(&uses).any(|(is_computed, uses)| is_computed && *uses > 1) {
-            return Ok(None);
-        }
-        let put = |expression: &Arc<dyn PhysicalExpr>| match columns {
-            Some(columns) => put_columns(expression, columns),
-            None => Ok(Arc::clone(expression)),
+        let (filter, projection) = match &input.projection {
+            None => (self.filter.clone(), self.projection.clone()),
+            Some(columns) if self.computes_twice(columns)? => return Ok(None),
+            Some(columns) => {
+                let put = |expression: &Arc<dyn PhysicalExpr>| substituted(Arc::clone(expression), columns);
+                let projection = match &self.projection {
+                    Some(projection) => projection.iter().map(put).collect::<Result<_>>()?,
+                    None => columns.clone(),
+                };
+                (self.filter.as_ref().map(put).transpose()?, Some(projection))
+            }
         };
-        let filter = self.filter.as_ref().map(put).transpose()?;
         let filters: Vec<_> = input.filter.iter().cloned().chain(filter).collect();
-        let projection = match (&self.projection, passed_on) {
-            (Some(projection), _) => Some(projection.iter().map(put).collect::<Result<_>>()?),
-            (None, passed_on) => passed_on.map(<[_]>::to_vec),
-        };
         let filter = (!filters.is_empty()).then(|| conjunction(filters));
         Ok(Some(CalcNode { filter, projection, schema: Arc::clone(&self.schema) }))
     }
-}
 
-/// Counts how often an expression refers to each column of its input.
-fn count_uses(expression: &Arc<dyn PhysicalExpr>, uses: &mut [usize]) -> Result<()> {
-    expression.apply(|part| {
-        let uses = part.downcast_ref::<Column>().and_then(|column| uses.get_mut(column.index()));
-        if let Some(uses) = uses {
-            *uses += 1;
+    /// Whether the node would compute one of the expressions twice that its input columns are.
+    fn computes_twice(&self, columns: &[Arc<dyn PhysicalExpr>]) -> Result<bool> {
+        // without a projection each is put out
+        let mut uses = vec![usize::from(self.projection.is_none()); columns.len()];
+        for expression in self.expressions() {
+            expression.apply(|part| {
+                let column = part.downcast_ref::<Column>();
+                if let Some(uses) = column.and_then(|column| uses.get_mut(column.index())) {
+                    *uses += 1;
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })?;
         }
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(())
-}
-
-/// An expression over columns with what these are put in.
-fn put_columns(
-    expression: &Arc<dyn PhysicalExpr>,
-    columns: &[Arc<dyn PhysicalExpr>],
-) -> Result<Arc<dyn PhysicalExpr>> {
-    let put = |part: Arc<dyn PhysicalExpr>| {
-        let column = part.downcast_ref::<Column>().and_then(|column| columns.get(column.index()));
-        Ok(match column {
-            Some(expression) => Transformed::yes(Arc::clone(expression)),
-            None => Transformed::no(part),
-        })
-    };
-    Arc::clone(expression).transform_up(put).data()
+        Ok(columns.iter().zip(uses).any(|(column, uses)| !column.is::<Column>() && uses > 1))
+    }
 }

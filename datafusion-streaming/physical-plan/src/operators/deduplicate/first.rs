@@ -1,4 +1,4 @@
-//! Keep the first row of each key.
+//! Keep the first row of each key by rowtime.
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use arrow::datatypes::Schema;
 use datafusion_common::{Result, exec_err};
 
 use super::DeduplicateNode;
-use super::key_times::KeyTimes;
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::operators::row_changes::RowChanges;
 use crate::runtime::{Context, Operator, Output, TableSnapshot};
@@ -15,58 +14,6 @@ use crate::state::{
     Expiry, KeyInterner, RowId, RowStore, StateTable, TimeQueue, keyed_snapshot, split_extra,
 };
 use crate::time::{Watermark, millis_of};
-
-/// By processing time: the first row of a key goes out at once, and only its key is remembered.
-pub(super) struct ProctimeFirst {
-    seen: KeyTimes,
-}
-
-/// What is set for a key that has had its row.
-const SEEN: i64 = 0;
-
-impl ProctimeFirst {
-    pub(super) fn try_new(node: DeduplicateNode) -> Result<Self> {
-        Ok(ProctimeFirst { seen: KeyTimes::try_new("seen_keys", node)? })
-    }
-}
-
-impl Operator for ProctimeFirst {
-    fn process(
-        &mut self,
-        _port: usize,
-        changes: &ChangelogBatch,
-        cx: &mut Context<'_>,
-        out: &mut Output,
-    ) -> Result<()> {
-        let batch = changes.batch();
-        let mut firsts = vec![];
-        for (row, slot) in self.seen.intern(batch)?.into_iter().enumerate() {
-            if self.seen.get(slot, cx.processing_time).is_none() {
-                self.seen.set(slot, SEEN, cx.processing_time);
-                firsts.push(row as u32);
-            }
-        }
-        if firsts.len() == batch.num_rows() {
-            out.data(changes.clone());
-        } else if !firsts.is_empty() {
-            out.data(changes.take(&firsts)?);
-        }
-        Ok(())
-    }
-
-    fn next_timer(&self) -> Option<i64> {
-        self.seen.next_sweep()
-    }
-
-    fn on_timer(&mut self, cx: &mut Context<'_>, _out: &mut Output) -> Result<()> {
-        self.seen.sweep(cx.processing_time);
-        Ok(())
-    }
-
-    fn tables(&mut self) -> Vec<&mut dyn StateTable> {
-        vec![&mut self.seen]
-    }
-}
 
 /// No candidate yet.
 const NONE: i64 = i64::MAX;

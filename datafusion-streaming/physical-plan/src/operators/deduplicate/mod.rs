@@ -11,10 +11,10 @@
 //! by processing time always, by rowtime where the changes between are not asked for.
 
 mod bundled;
+mod by_key;
 mod first;
 mod key_times;
 mod last;
-mod last_time;
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ use arrow::datatypes::{DataType, SchemaRef};
 use datafusion_common::Result;
 
 use self::bundled::BundledDeduplicate;
-use self::first::{ProctimeFirst, RowtimeFirst};
+use self::by_key::KeptByKey;
+use self::first::RowtimeFirst;
 use self::last::KeepLast;
-use self::last_time::LastByTime;
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::operators::aggregate::Bundling;
 use crate::runtime::{
@@ -100,9 +100,8 @@ impl DeduplicateNode {
     pub fn operator(&self) -> Result<Box<dyn Operator>> {
         let each: Box<dyn Operator> = match (self.keep, self.is_rowtime()) {
             (Keep::First, true) => Box::new(RowtimeFirst::try_new(self.clone())?),
-            (Keep::First, false) => Box::new(ProctimeFirst::try_new(self.clone())?),
-            // where the row that is replaced is not told of, its time is all that must be known
-            (Keep::Last, true) if !self.update_before => Box::new(LastByTime::try_new(self.clone())?),
+            (Keep::First, false) => Box::new(KeptByKey::first(self.clone())?),
+            (Keep::Last, true) if !self.update_before => Box::new(KeptByKey::last(self.clone())?),
             (Keep::Last, _) => Box::new(KeepLast::try_new(self.clone())?),
         };
         Ok(match self.bundling {

@@ -89,9 +89,9 @@ impl Pattern {
     /// A pattern of these variables in that order.
     ///
     /// # Errors
-    /// For what Flink refuses: a variable in two places, a pattern that may match no row, one that ends
-    /// with a greedy variable or has an optional one behind it, an optional variable that is reluctant, bounds of a quantifier that are
-    /// out of order.
+    /// For what Flink refuses: a variable in two places, a pattern that may match no row, one that ends with a greedy
+    /// variable or has an optional one behind it, an optional variable that is reluctant, bounds of a quantifier that
+    /// are out of order.
     pub fn try_new(elements: Vec<PatternElement>) -> Result<Self> {
         for (place, element) in elements.iter().enumerate() {
             let variable = &element.variable;

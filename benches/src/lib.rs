@@ -8,10 +8,12 @@
 //! | [`kv`] | key, two numbers, a string, a time |
 //! | [`nexmark`] | persons, auctions and bids |
 //!
-//! [`operators`] drives the operators of the baseline's jobs by hand; [`jobs`] runs the SQL of its
+//! [`operators`] drives the operators of the baseline's jobs by hand, [`hand_fed`] any planned query, such as those of
+//! [`stream_fusion`]; [`jobs`] runs the SQL of its
 //! [`queries`], and [`report`] compares what they take with Flink. `benches/` and the binary `jobs` measure.
 
 mod blocks;
+pub mod hand_fed;
 pub mod jobs;
 pub mod kv;
 pub mod nexmark;
@@ -19,5 +21,6 @@ pub mod operators;
 pub mod queries;
 mod random;
 pub mod report;
+pub mod stream_fusion;
 
 pub use blocks::{Block, Events, blocks};

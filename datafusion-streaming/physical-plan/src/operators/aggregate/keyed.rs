@@ -38,11 +38,25 @@ impl KeyedAggregates {
         counted: bool,
         timed: bool,
     ) -> Result<Self> {
-        let types: Vec<_> = key_fields.iter().map(|field| field.data_type().clone()).collect();
         Ok(KeyedAggregates {
-            keys: KeyInterner::try_new(&types)?,
+            keys: KeyInterner::try_new(&types_of(&key_fields))?,
             counts: counted.then(Vec::new),
             written: timed.then(Vec::new),
+            aggregates,
+            key_fields,
+            group_by,
+        })
+    }
+
+    /// An empty table for keys of these fields by window, whose end is the last of the fields: a timestamp
+    /// in milliseconds. Groups are counted.
+    pub fn of_windows(key_fields: Vec<Field>, aggregates: Aggregates) -> Result<Self> {
+        let types = types_of(&key_fields);
+        let group_by = types.len().saturating_sub(1);
+        Ok(KeyedAggregates {
+            keys: KeyInterner::of_windows(&types[..group_by])?,
+            counts: Some(vec![]),
+            written: None,
             aggregates,
             key_fields,
             group_by,
@@ -53,12 +67,23 @@ impl KeyedAggregates {
     pub fn intern(&mut self, keys: &[ArrayRef], rows: usize) -> Result<Vec<u32>> {
         let mut slots = vec![];
         self.keys.intern(keys, rows, &mut slots)?;
+        self.grow();
+        Ok(slots)
+    }
+
+    /// The slots of the keys of `slots` in the window that ends at `end`; makes room for new ones.
+    pub fn in_window(&mut self, slots: &[u32], end: i64) -> Result<Vec<u32>> {
+        let slots = self.keys.in_window(slots, end)?;
+        self.grow();
+        Ok(slots)
+    }
+
+    fn grow(&mut self) {
         let room = self.keys.slots();
         self.aggregates.grow(room);
         for column in [&mut self.counts, &mut self.written].into_iter().flatten() {
             column.resize(room, 0);
         }
-        Ok(slots)
     }
 
     /// Gives slots, whose state is clear, to other keys.
@@ -123,6 +148,10 @@ impl KeyedAggregates {
         }
         live
     }
+}
+
+fn types_of(fields: &[Field]) -> Vec<DataType> {
+    fields.iter().map(|field| field.data_type().clone()).collect()
 }
 
 impl StateTable for KeyedAggregates {

@@ -75,7 +75,7 @@ impl OpenWindows {
         aggregates: Aggregates,
         partials: Option<Partials>,
     ) -> Result<Self> {
-        let groups = KeyedAggregates::try_new(key_fields, keys.len(), aggregates, true, false)?;
+        let groups = KeyedAggregates::of_windows(key_fields, aggregates)?;
         Ok(OpenWindows { name, keys, partials, groups, by_end: BTreeMap::new() })
     }
 
@@ -183,10 +183,7 @@ impl OpenWindows {
     pub(crate) fn merged(&mut self, slots: &[u32]) -> Result<Vec<u32>> {
         // the end of no window
         const MERGED: i64 = i64::MIN;
-        let mut keys = self.groups.keys.columns(slots)?;
-        keys.pop();
-        keys.push(timestamps_of(vec![MERGED; slots.len()], &end_type())?);
-        let into = self.groups.intern(&keys, slots.len())?;
+        let into = self.groups.in_window(slots, MERGED)?;
         self.groups.aggregates.merge_slots(&into, slots)?;
         let mut merged = vec![];
         if let Some(counts) = &mut self.groups.counts {

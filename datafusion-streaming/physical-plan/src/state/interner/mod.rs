@@ -6,19 +6,22 @@
 //! | one or two columns of at most 8 bytes | words ([`fixed`]) |
 //! | one string or binary column | bytes in an arena ([`bytes`]) |
 //! | anything else | arrow-row bytes in an arena ([`rows`]) |
+//! | any of these and a window | the slot of the key, and that of the window ([`windows`]) |
 
 mod bytes;
 mod fixed;
 mod rows;
 mod slot_table;
+mod windows;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
-use datafusion_common::Result;
+use datafusion_common::{Result, internal_err};
 
 use self::bytes::ByteColumnKeys;
 use self::fixed::FixedKeys;
 use self::rows::RowKeys;
+use self::windows::WindowKeys;
 
 /// Gives each distinct key a slot: a `u32`, dense from 0. Slots of released keys are used again,
 /// the last released first.
@@ -37,6 +40,8 @@ pub enum KeyInterner {
     Bytes(ByteColumnKeys),
     /// Any other columns.
     Rows(RowKeys),
+    /// Any columns, and the end of a window.
+    Windows(WindowKeys),
 }
 
 impl KeyInterner {
@@ -53,6 +58,20 @@ impl KeyInterner {
         })
     }
 
+    /// An interner for key columns of these types, and then the end of a window: a timestamp in
+    /// milliseconds.
+    pub fn of_windows(types: &[DataType]) -> Result<Self> {
+        Ok(KeyInterner::Windows(WindowKeys::new(KeyInterner::try_new(types)?)))
+    }
+
+    /// The slots of the keys of `slots` in the window that ends at `end`, of an interner of windows.
+    pub fn in_window(&mut self, slots: &[u32], end: i64) -> Result<Vec<u32>> {
+        match self {
+            KeyInterner::Windows(keys) => Ok(keys.in_window(slots, end)),
+            _ => internal_err!("these keys are in no window"),
+        }
+    }
+
     /// Appends the slot of each row's key to `slots`; keys not seen before get new ones. New slots
     /// are given in the order in which their keys come, so that without releases the first row of
     /// a key is the one whose slot equals the number of slots before it.
@@ -64,6 +83,7 @@ impl KeyInterner {
             KeyInterner::Fixed2(keys) => keys.intern(columns, slots)?,
             KeyInterner::Bytes(keys) => keys.intern(&columns[0], slots)?,
             KeyInterner::Rows(keys) => keys.intern(columns, slots)?,
+            KeyInterner::Windows(keys) => keys.intern(columns, rows, slots)?,
         }
         Ok(())
     }
@@ -76,6 +96,7 @@ impl KeyInterner {
             KeyInterner::Fixed2(keys) => keys.slots(),
             KeyInterner::Bytes(keys) => keys.slots(),
             KeyInterner::Rows(keys) => keys.slots(),
+            KeyInterner::Windows(keys) => keys.slots(),
         }
     }
 
@@ -87,6 +108,7 @@ impl KeyInterner {
             KeyInterner::Fixed2(keys) => keys.release(slots),
             KeyInterner::Bytes(keys) => keys.release(slots),
             KeyInterner::Rows(keys) => keys.release(slots),
+            KeyInterner::Windows(keys) => keys.release(slots),
         }
     }
 
@@ -98,6 +120,7 @@ impl KeyInterner {
             KeyInterner::Fixed2(keys) => keys.columns(slots),
             KeyInterner::Bytes(keys) => Ok(vec![keys.column(slots)?]),
             KeyInterner::Rows(keys) => keys.columns(slots),
+            KeyInterner::Windows(keys) => keys.columns(slots),
         }
     }
 
@@ -109,6 +132,7 @@ impl KeyInterner {
             KeyInterner::Fixed2(keys) => keys.free(),
             KeyInterner::Bytes(keys) => keys.free(),
             KeyInterner::Rows(keys) => keys.free(),
+            KeyInterner::Windows(keys) => keys.free(),
         };
         let mut live = vec![true; self.slots()];
         for slot in free {
@@ -125,6 +149,7 @@ impl KeyInterner {
             KeyInterner::Fixed2(keys) => keys.memory_size(),
             KeyInterner::Bytes(keys) => keys.memory_size(),
             KeyInterner::Rows(keys) => keys.memory_size(),
+            KeyInterner::Windows(keys) => keys.memory_size(),
         }
     }
 }

@@ -1,9 +1,11 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, Int64Array, StringArray,
+    ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, Int32Array, Int64Array, StringArray,
     StringViewArray, TimestampMillisecondArray,
 };
+use arrow::datatypes::{DataType, Int64Type, TimestampMillisecondType};
 use datafusion_common::Result;
 
 use super::KeyInterner;
@@ -100,5 +102,61 @@ fn no_key_is_the_one_group() -> Result<()> {
     keys.intern(&[], 3, &mut slots)?;
     assert_eq!(slots, [0, 0, 0]);
     assert_eq!((keys.slots(), keys.live_slots()), (1, vec![0]));
+    Ok(())
+}
+
+/// Random keys in windows that open and close, against a map.
+#[test]
+fn keys_of_windows_are_found_until_their_window_closes() -> Result<()> {
+    let mut keys = KeyInterner::of_windows(&[DataType::Int64])?;
+    let mut model = BTreeMap::<(i64, i64), u32>::new();
+    let mut random = 7u64;
+    let mut next = |bound: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 33) as i64 % bound as i64
+    };
+    for round in 0..60 {
+        let rows: Vec<(i64, i64)> = (0..400).map(|_| (round * 100 + next(3_000), round + next(5))).collect();
+        let columns: [ArrayRef; 2] = [
+            Arc::new(rows.iter().map(|row| Some(row.0)).collect::<Int64Array>()),
+            Arc::new(TimestampMillisecondArray::from_iter_values(rows.iter().map(|row| row.1))),
+        ];
+        for (row, slot) in rows.iter().zip(intern(&mut keys, &columns)?) {
+            assert_eq!(*model.entry(*row).or_insert(slot), slot);
+        }
+        let mut slots: Vec<u32> = model.values().copied().collect();
+        let read = keys.columns(&slots)?;
+        let expected: Vec<i64> = model.keys().map(|row| row.0).collect();
+        assert_eq!(read[0].as_primitive::<Int64Type>().values(), expected.as_slice());
+        let expected: Vec<i64> = model.keys().map(|row| row.1).collect();
+        assert_eq!(read[1].as_primitive::<TimestampMillisecondType>().values(), expected.as_slice());
+        slots.sort_unstable();
+        assert_eq!(keys.live_slots(), slots);
+        // the keys of the first window in another, and away again
+        let first: Vec<u32> = model.iter().filter(|(row, _)| row.1 == round).map(|(_, slot)| *slot).collect();
+        let merged = keys.in_window(&first, -1)?;
+        assert_eq!(keys.in_window(&first, round)?, first);
+        keys.release(&merged);
+        keys.release(&first);
+        model.retain(|row, _| row.1 != round);
+    }
+    Ok(())
+}
+
+#[test]
+fn closed_windows_leave_no_memory() -> Result<()> {
+    let mut keys = KeyInterner::of_windows(&[DataType::Int64])?;
+    let mut sizes = vec![];
+    for window in 0..1_000i64 {
+        let numbers = (0..2_000).map(|row| window * 2_000 + row);
+        let columns: [ArrayRef; 2] = [
+            Arc::new(Int64Array::from_iter_values(numbers)),
+            Arc::new(TimestampMillisecondArray::from_iter_values(std::iter::repeat_n(window, 2_000))),
+        ];
+        let slots = intern(&mut keys, &columns)?;
+        keys.release(&slots);
+        sizes.push(keys.memory_size());
+    }
+    assert_eq!(sizes[999], sizes[9]);
     Ok(())
 }

@@ -6,7 +6,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use datafusion_streaming_benches::jobs::{Job, Source};
-use datafusion_streaming_benches::queries::QUERIES;
+use datafusion_streaming_benches::queries::Query;
 use tokio::runtime::Builder;
 
 #[global_allocator]
@@ -18,11 +18,11 @@ fn benches(criterion: &mut Criterion) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let mut group = criterion.benchmark_group("jobs");
     group.sample_size(10);
-    for query in QUERIES {
+    for query in Query::all() {
         let events = EVENTS.min(query.events);
         group.throughput(Throughput::Elements(events));
         group.bench_function(query.name, |bencher| {
-            let job = runtime.block_on(Job::try_new(query, events, Source::Memory, 1)).unwrap();
+            let job = runtime.block_on(Job::try_new(*query, events, Source::Memory, 1)).unwrap();
             bencher.iter(|| runtime.block_on(job.run()).unwrap())
         });
     }

@@ -106,12 +106,23 @@ impl HandFed {
         Ok(HandFed { runtime, context, plan, queues })
     }
 
+    /// Bytes of state of all operators, of each what it last held, summed over all starts of the query.
+    pub fn state_bytes(&self) -> usize {
+        gauge(&self.plan, "state_bytes")
+    }
+
     /// Starts the query with empty state.
     pub fn start(&self) -> Result<Running<'_>> {
         let _guard = self.runtime.enter();
         self.queues.iter().for_each(|queue| queue.lock().clear());
         Ok(Running { elements: elements_of(&self.plan, 0, &self.context)?, query: self })
     }
+}
+
+/// The sum of a gauge over a plan.
+fn gauge(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
+    let own = plan.metrics().and_then(|metrics| metrics.sum_by_name(name)).map_or(0, |sum| sum.as_usize());
+    own + plan.children().into_iter().map(|child| gauge(child, name)).sum::<usize>()
 }
 
 /// The topmost node of this name.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{SchemaRef, UInt64Type};
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::common::Result;
@@ -54,6 +54,8 @@ impl Job {
             register(&context, "bid", nexmark::Bid, "dateTime", events, source)?;
             register(&context, "auction", nexmark::Auction, "dateTime", events, source)?;
             register(&context, "person", nexmark::Person, "dateTime", events, source)?;
+            context.register_batch("side_input", side_input()?)?;
+            context.flink_sql("CREATE VIEW bid_now AS SELECT *, PROCTIME() AS p FROM bid").await?;
         }
         if query.mini_batch {
             for (key, value) in [("enabled", "true"), ("allow-latency", "2 s"), ("size", "50000")] {
@@ -116,6 +118,14 @@ impl Job {
         let lines = batches.iter().flat_map(|batch| batch.column(0).as_string::<i32>().iter().flatten());
         Ok(lines.collect::<Vec<_>>().join("\n"))
     }
+}
+
+/// The table that q13 looks up: 10,000 keys and a text for each.
+fn side_input() -> Result<RecordBatch> {
+    let keys = Int64Array::from_iter_values(0..10_000);
+    let values = StringArray::from_iter_values((0..10_000).map(|key| key.to_string()));
+    let columns: [(&str, ArrayRef); 2] = [("key", Arc::new(keys)), ("value", Arc::new(values))];
+    Ok(RecordBatch::try_from_iter(columns)?)
 }
 
 /// Makes an unbounded table of the rows of a generator, in the order of their time.
@@ -190,7 +200,6 @@ impl<G: Events + Copy + fmt::Debug + Send + Sync + 'static> Generator for G {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queries::QUERIES;
 
     const EVENTS: u64 = 20_000;
 
@@ -203,7 +212,7 @@ mod tests {
         for line in EXPECTED.lines() {
             let (name, counts) = line.split_once(',').unwrap();
             let expected: Vec<usize> = counts.split(' ').map(|count| count.parse().unwrap()).collect();
-            let query = *QUERIES.iter().find(|query| query.name == name).unwrap();
+            let query = *Query::named(name).unwrap();
             let job = Job::try_new(query, EVENTS, Source::Memory, 1).await.unwrap();
             let [inserts, before, updates, deletes] = job.changes().await.unwrap();
             assert_eq!([inserts, updates, deletes], [expected[0], expected[2], expected[3]], "{name}");
@@ -218,7 +227,7 @@ mod tests {
 
     #[tokio::test]
     async fn generated_rows_are_those_in_memory() {
-        let query = *QUERIES.iter().find(|query| query.name == "q3").unwrap();
+        let query = *Query::named("q3").unwrap();
         let job = Job::try_new(query, EVENTS, Source::Generator, 1).await.unwrap();
         assert_eq!(job.run().await.unwrap(), 125);
     }

@@ -10,7 +10,7 @@
 //!
 //! [`operators`] drives the operators of the baseline's jobs by hand, [`hand_fed`] any planned query, such as those of
 //! [`stream_fusion`]; [`jobs`] runs the SQL of its
-//! [`queries`], and [`report`] compares what they take with Flink. `benches/` and the binary `jobs` measure.
+//! [`queries`], and [`report`] and [`plot`] compare what they take with Flink. `benches/` and the binary `jobs` measure.
 
 mod blocks;
 pub mod hand_fed;
@@ -18,6 +18,7 @@ pub mod jobs;
 pub mod kv;
 pub mod nexmark;
 pub mod operators;
+pub mod plot;
 pub mod queries;
 mod random;
 pub mod report;

@@ -67,37 +67,57 @@ impl Measured {
     }
 }
 
-/// A Markdown table of jobs that were measured on both sides, with the ratio of the medians and their
-/// geometric mean. Of a job with several measurements the last counts.
-pub fn table(ours: &[Measured], flink: &[Measured]) -> String {
+/// A job that was measured on both sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared<'a> {
+    /// Ours.
+    pub ours: &'a Measured,
+    /// Flink's.
+    pub flink: &'a Measured,
+}
+
+impl Compared<'_> {
+    /// How many times as long Flink takes, by the medians; of different numbers of events by event.
+    pub fn ratio(&self) -> f64 {
+        let scale = self.ours.events as f64 / self.flink.events as f64;
+        self.flink.median() * scale / self.ours.median()
+    }
+}
+
+/// The jobs that were measured on both sides, in the order of ours. Of a job with several measurements the
+/// last counts.
+pub fn compared<'a>(ours: &'a [Measured], flink: &'a [Measured]) -> Vec<Compared<'a>> {
+    let last = |side: &'a [Measured], job: &str| side.iter().rfind(|measured| measured.job == job);
+    let is_first = |place: usize| !ours[..place].iter().any(|before| before.job == ours[place].job);
+    let jobs = (0..ours.len()).filter(|place| is_first(*place)).map(|place| ours[place].job.as_str());
+    jobs.filter_map(|job| Some(Compared { ours: last(ours, job)?, flink: last(flink, job)? })).collect()
+}
+
+/// The geometric mean of the ratios.
+pub fn mean(jobs: &[Compared<'_>]) -> f64 {
+    (jobs.iter().map(|job| job.ratio().ln()).sum::<f64>() / jobs.len() as f64).exp()
+}
+
+/// A Markdown table of jobs with the ratios of their medians and the geometric mean of these.
+pub fn table(jobs: &[Compared<'_>]) -> String {
     let mut text = String::from(
         "| job | events | ours, s (best–worst) | M events/s | Flink, s (best–worst) | ratio |\n|---|---:|---:|---:|---:|---:|\n",
     );
-    let mut ratios = vec![];
-    let mut seen = vec![];
-    for name in ours.iter().map(|measured| &measured.job) {
-        if seen.contains(&name) {
-            continue;
-        }
-        seen.push(name);
-        let last = |side: &[Measured]| side.iter().rfind(|measured| measured.job == *name).cloned();
-        let (Some(ours), Some(flink)) = (last(ours), last(flink)) else { continue };
-        // of different numbers of events: by event
-        let scale = ours.events as f64 / flink.events as f64;
-        let ratio = flink.median() * scale / ours.median();
-        ratios.push(ratio);
+    for job in jobs {
+        let Compared { ours, flink } = job;
         let ((best, worst), (flink_best, flink_worst)) = (ours.range(), flink.range());
         let _ = writeln!(
             text,
-            "| {name} | {:.1}M | {:.3} ({best:.3}–{worst:.3}) | {:.1} | {:.2} ({flink_best:.2}–{flink_worst:.2}) | {ratio:.1} |",
+            "| {} | {:.1}M | {:.3} ({best:.3}–{worst:.3}) | {:.1} | {:.2} ({flink_best:.2}–{flink_worst:.2}) | {:.1} |",
+            ours.job,
             ours.events as f64 / 1e6,
             ours.median(),
             ours.events as f64 / 1e6 / ours.median(),
             flink.median(),
+            job.ratio(),
         );
     }
-    let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
-    let _ = writeln!(text, "\nGeometric mean of {} ratios: {mean:.1}.", ratios.len());
+    let _ = writeln!(text, "\nGeometric mean of {} ratios: {:.1}.", jobs.len(), mean(jobs));
     text
 }
 
@@ -124,7 +144,7 @@ mod tests {
             Measured::new("other", 1, vec![1.0], 1),
         ];
         assert_eq!(
-            table(&ours, &[flink]),
+            table(&compared(&ours, &[flink])),
             "| job | events | ours, s (best–worst) | M events/s | Flink, s (best–worst) | ratio |\n\
              |---|---:|---:|---:|---:|---:|\n\
              | gb_64 | 5.0M | 0.224 (0.224–0.224) | 22.3 | 2.24 (1.99–3.81) | 10.0 |\n\n\

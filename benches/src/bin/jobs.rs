@@ -1,5 +1,5 @@
-//! Runs the baseline's jobs: `jobs [OPTIONS] [NAME…]`, or prints the table that compares them with Flink:
-//! `jobs --table OURS.jsonl FLINK.csv`.
+//! Runs the jobs: `jobs [OPTIONS] [NAME…]`, or prints the table or the picture that compares them with Flink:
+//! `jobs --table OURS.jsonl FLINK.csv`, `jobs --plot …`.
 
 #![expect(clippy::disallowed_methods, reason = "what a run takes is wall-clock time")]
 
@@ -8,8 +8,9 @@ use std::time::Instant;
 
 use datafusion::common::{Result, exec_datafusion_err, exec_err};
 use datafusion_streaming_benches::jobs::{Job, Source};
-use datafusion_streaming_benches::queries::{QUERIES, Query};
-use datafusion_streaming_benches::report::{Measured, table};
+use datafusion_streaming_benches::plot::svg;
+use datafusion_streaming_benches::queries::Query;
+use datafusion_streaming_benches::report::{Measured, compared, table};
 use tokio::runtime::Builder;
 
 #[global_allocator]
@@ -19,6 +20,7 @@ const USAGE: &str = "\
 usage: jobs [OPTIONS] [NAME…]              run the jobs (all, where none is named); one JSON line a job
        jobs --list                         the names
        jobs --table OURS.jsonl FLINK.csv   compare with the results.csv of the Flink harness
+       jobs --plot OURS.jsonl FLINK.csv    the same as a picture (SVG)
   --events N       events of a run (the job's own number)
   --runs N         measured runs, after one that is not (5)
   --parallelism N  partitions, and threads (1)
@@ -52,12 +54,13 @@ fn run(arguments: &[String]) -> Result<()> {
             Ok(())
         }
         [command] if command == "--list" => {
-            QUERIES.iter().for_each(|query| println!("{}", query.name));
+            Query::all().for_each(|query| println!("{}", query.name));
             Ok(())
         }
-        [command, ours, flink] if command == "--table" => {
-            let ours = lines(ours, Measured::from_json)?;
-            print!("{}", table(&ours, &lines(flink, Measured::from_flink)?));
+        [command, ours, flink] if command == "--table" || command == "--plot" => {
+            let (ours, flink) = (lines(ours, Measured::from_json)?, lines(flink, Measured::from_flink)?);
+            let jobs = compared(&ours, &flink);
+            print!("{}", if command == "--plot" { svg(&jobs) } else { table(&jobs) });
             Ok(())
         }
         _ => measure(&parse(arguments)?),
@@ -90,14 +93,14 @@ fn parse(arguments: &[String]) -> Result<Options> {
             "--parallelism" => options.parallelism = number()? as usize,
             "--generate" => options.source = Source::Generator,
             "--explain" => options.explain = true,
-            name => match QUERIES.iter().find(|query| query.name == name) {
+            name => match Query::named(name) {
                 Some(query) => options.queries.push(*query),
                 None => return exec_err!("there is no job or option {name}"),
             },
         }
     }
     if options.queries.is_empty() {
-        options.queries = QUERIES.to_vec();
+        options.queries = Query::all().copied().collect();
     }
     Ok(options)
 }

@@ -1,27 +1,6 @@
 //! The queries of the Flink baseline.
 
-/// A query of the baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Query {
-    /// Its name there.
-    pub name: &'static str,
-    /// The number of events that are measured.
-    pub events: u64,
-    /// The keys of `kv`; 0 for the queries over Nexmark's tables.
-    pub keys: u64,
-    /// Whether rows are bundled (`table.exec.mini-batch`: 50,000 rows, 2 s).
-    pub mini_batch: bool,
-    /// Whether the sink takes `-U` rows. As Flink's `blackhole` most do without.
-    pub update_before: bool,
-    /// Its SQL.
-    pub sql: &'static str,
-}
-
-const M: u64 = 1_000_000;
-
-const fn query(name: &'static str, events: u64, keys: u64, sql: &'static str) -> Query {
-    Query { name, events, keys, mini_batch: false, update_before: false, sql }
-}
+use super::{M, Query, query};
 
 const fn bundled(name: &'static str, query: Query) -> Query {
     Query { name, mini_batch: true, ..query }
@@ -94,7 +73,7 @@ const Q4: Query = query(
 );
 
 /// The queries, in the order of the baseline.
-pub const QUERIES: [Query; 50] = [
+pub(super) const QUERIES: [Query; 50] = [
     query("src_kv", 10 * M, 4096, "SELECT * FROM kv"),
     query("src_bid", 10 * M, 0, "SELECT * FROM bid"),
     query("src_auction", 10 * M, 0, "SELECT * FROM auction"),

@@ -103,12 +103,16 @@ impl WindowRows {
         let batch = changes.batch().clone();
         let starts = millis_of(batch.column(self.columns.start))?;
         let ends = millis_of(batch.column(self.columns.end))?;
-        for ((row, start), end) in self.buffer.push(changes)?.zip(starts.iter()).zip(ends.iter()) {
-            self.windows.entry((*end, *start)).or_default().push(row);
-            let window = TimeWindow { start: *start, end: *end };
-            if touched.last() != Some(&window) {
-                touched.push(window);
-            }
+        let mut rows = self.buffer.push(changes)?;
+        // rows of the same window often follow each other
+        let mut first = 0;
+        while first < ends.len() {
+            let window = (ends[first], starts[first]);
+            let next = (first..ends.len()).find(|row| (ends[*row], starts[*row]) != window);
+            let count = next.unwrap_or(ends.len()) - first;
+            self.windows.entry(window).or_default().extend(rows.by_ref().take(count));
+            touched.push(TimeWindow { start: window.1, end: window.0 });
+            first += count;
         }
         Ok(touched)
     }
@@ -135,13 +139,22 @@ impl WindowRows {
 
     /// The number of rows of a window.
     pub(crate) fn rows(&self, window: TimeWindow) -> usize {
-        self.windows.get(&(window.end, window.start)).map_or(0, Vec::len)
+        self.refs(window).len()
     }
 
     /// The rows of a window, in the order in which they came.
     pub(crate) fn get(&self, window: TimeWindow) -> Result<RecordBatch> {
-        let rows = self.windows.get(&(window.end, window.start));
-        Ok(self.buffer.gather(rows.map_or(&[], Vec::as_slice))?.into_parts().0)
+        Ok(self.buffer.gather(self.refs(window))?.into_parts().0)
+    }
+
+    /// The rows of several windows, one window behind the other.
+    pub(crate) fn get_all(&self, windows: &[TimeWindow]) -> Result<RecordBatch> {
+        let rows: Vec<RowRef> = windows.iter().flat_map(|window| self.refs(*window)).copied().collect();
+        Ok(self.buffer.gather(&rows)?.into_parts().0)
+    }
+
+    fn refs(&self, window: TimeWindow) -> &[RowRef] {
+        self.windows.get(&(window.end, window.start)).map_or(&[], Vec::as_slice)
     }
 
     /// Keeps only these rows of a window, given by their ascending places.

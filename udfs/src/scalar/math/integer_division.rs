@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
-use arrow::compute::try_binary;
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
+use arrow::compute::binary;
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Int8Type, Int16Type, Int32Type, Int64Type};
-use arrow::error::ArrowError;
 use datafusion_common::{Result, exec_err};
 use datafusion_expr::{ScalarFunctionArgs, ScalarUDF};
 
@@ -29,28 +28,38 @@ fn types(args: &[DataType]) -> Option<(Vec<DataType>, DataType)> {
     }
 }
 
+/// Looks for zeros first, so that the division itself cannot fail.
 fn divide<T: ArrowPrimitiveType>(
     args: &ScalarFunctionArgs,
-    divide: impl Fn(T::Native, T::Native) -> Option<T::Native>,
+    divide: impl Fn(T::Native, T::Native) -> T::Native,
 ) -> Result<ArrayRef> {
     let (dividends, divisors) = (array(args, 0)?, array(args, 1)?);
-    let quotients: std::result::Result<PrimitiveArray<T>, ArrowError> =
-        try_binary(dividends.as_primitive::<T>(), divisors.as_primitive::<T>(), |dividend, divisor| {
-            divide(dividend, divisor).ok_or(ArrowError::DivideByZero)
-        });
-    match quotients {
-        Ok(quotients) => Ok(Arc::new(quotients)),
-        Err(ArrowError::DivideByZero) => exec_err!("/ by zero"),
-        Err(error) => Err(error.into()),
+    let (dividends, divisors) = (dividends.as_primitive::<T>(), divisors.as_primitive::<T>());
+    let zero = T::default_value();
+    let has_zero = divisors.values().contains(&zero)
+        && (0..divisors.len())
+            .any(|row| divisors.value(row) == zero && divisors.is_valid(row) && dividends.is_valid(row));
+    if has_zero {
+        return exec_err!("/ by zero");
     }
+    // what stands behind NULLs may still be zero
+    let quotients: PrimitiveArray<T> =
+        binary(
+            dividends,
+            divisors,
+            |dividend, divisor| {
+                if divisor == zero { zero } else { divide(dividend, divisor) }
+            },
+        )?;
+    Ok(Arc::new(quotients))
 }
 
 fn evaluate(args: &ScalarFunctionArgs) -> Result<ArrayRef> {
     match args.arg_fields[0].data_type() {
-        DataType::Int8 => divide::<Int8Type>(args, |a, b| (b != 0).then(|| a.wrapping_div(b))),
-        DataType::Int16 => divide::<Int16Type>(args, |a, b| (b != 0).then(|| a.wrapping_div(b))),
-        DataType::Int32 => divide::<Int32Type>(args, |a, b| (b != 0).then(|| a.wrapping_div(b))),
-        DataType::Int64 => divide::<Int64Type>(args, |a, b| (b != 0).then(|| a.wrapping_div(b))),
+        DataType::Int8 => divide::<Int8Type>(args, i8::wrapping_div),
+        DataType::Int16 => divide::<Int16Type>(args, i16::wrapping_div),
+        DataType::Int32 => divide::<Int32Type>(args, i32::wrapping_div),
+        DataType::Int64 => divide::<Int64Type>(args, i64::wrapping_div),
         other => Err(wrong_arguments("/", std::slice::from_ref(other), "<INTEGER> / <INTEGER>")),
     }
 }

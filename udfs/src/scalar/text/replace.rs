@@ -3,6 +3,7 @@
 use arrow::datatypes::DataType;
 use datafusion_expr::ScalarUDF;
 
+use super::find::find;
 use crate::scalar::arguments::{Text, texts_and_ints};
 use crate::scalar::plain::Plain;
 use crate::scalar::text_rows::write_rows;
@@ -18,13 +19,22 @@ pub(super) fn replace() -> ScalarUDF {
             write_rows(args.number_rows, texts.bytes(args.number_rows), |row, result| {
                 let mut write = || {
                     let (text, old, new) = (texts.get(row)?, old.get(row)?, new.get(row)?);
-                    let mut copied = 0;
-                    for (start, part) in text.match_indices(old) {
-                        result.push_str(&text[copied..start]);
+                    if old.is_empty() {
+                        // before each character and at the end
+                        text.chars().for_each(|character| {
+                            result.push_str(new);
+                            result.push(character);
+                        });
                         result.push_str(new);
-                        copied = start + part.len();
+                        return Some(());
                     }
-                    result.push_str(&text[copied..]);
+                    let mut rest = text;
+                    while let Some(start) = find(rest, old) {
+                        result.push_str(&rest[..start]);
+                        result.push_str(new);
+                        rest = &rest[start + old.len()..];
+                    }
+                    result.push_str(rest);
                     Some(())
                 };
                 Ok(write())

@@ -231,7 +231,7 @@ impl JoinSide {
     /// Adds a row of the open batch that `matches` rows of the other side match; returns its id.
     pub(super) fn add(&mut self, row: usize, slot: u32, matches: u32, now: i64) -> Result<u32> {
         if self.options.retracting
-            && let Some(id) = self.rows.find(row)
+            && let Some(id) = self.find(row, slot)
         {
             let expired = self.is_expired(id, now);
             let count = &mut self.counts[id as usize];
@@ -284,9 +284,16 @@ impl JoinSide {
         self.links[next as usize].previous = id;
     }
 
-    /// Takes back a row that is equal to one of the open batch; returns whether it was there.
-    pub(super) fn retract(&mut self, row: usize, now: i64) -> bool {
-        let Some(id) = self.rows.find(row) else { return false };
+    /// The row of a key that is equal to one of the open batch.
+    fn find(&mut self, row: usize, slot: u32) -> Option<u32> {
+        let (head, links) = (self.heads[slot as usize], &self.links);
+        let next = |id: &u32| Some(links[*id as usize].next).filter(|next| *next != head);
+        self.rows.find(row, std::iter::successors(Some(head).filter(|head| *head != NONE), next))
+    }
+
+    /// Takes back a row of a key that is equal to one of the open batch; returns whether it was there.
+    pub(super) fn retract(&mut self, row: usize, slot: u32, now: i64) -> bool {
+        let Some(id) = self.find(row, slot) else { return false };
         let expired = self.is_expired(id, now);
         let count = &mut self.counts[id as usize];
         if *count > 1 && !expired {

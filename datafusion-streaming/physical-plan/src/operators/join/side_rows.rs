@@ -9,20 +9,22 @@ use crate::state::{EncodedRows, RowArena, RowIndex, RowStore};
 
 /// Rows with ids. Rows are added from the batch that is open.
 ///
-/// Rows that may be retracted are kept as bytes, by which they are found. Others stay in the batches that
-/// they came in, without being copied.
+/// Rows that may be retracted are kept as bytes, by which they are found: among those of the same key, as
+/// long as these are few, else by an index of all rows. Other rows stay in the batches that they came in,
+/// without being copied.
 pub(super) enum SideRows {
-    Found { arena: RowArena, index: RowIndex, open: Option<EncodedRows> },
+    Found { arena: RowArena, index: Option<RowIndex>, open: Option<EncodedRows> },
     Shared { store: RowStore, row_bytes: usize },
 }
+
+/// From a key with more rows than these on, rows are found by an index.
+const FEW_ROWS: usize = 8;
 
 impl SideRows {
     pub(super) fn try_new(schema: &SchemaRef, retracting: bool) -> Result<Self> {
         let types: Vec<_> = schema.fields().iter().map(|field| field.data_type().clone()).collect();
         Ok(match retracting {
-            true => {
-                SideRows::Found { arena: RowArena::try_new(&types)?, index: RowIndex::default(), open: None }
-            }
+            true => SideRows::Found { arena: RowArena::try_new(&types)?, index: None, open: None },
             false => SideRows::Shared { store: RowStore::new(schema.clone()), row_bytes: 0 },
         })
     }
@@ -54,27 +56,44 @@ impl SideRows {
             SideRows::Found { arena, index, open } => {
                 let Some(open) = open else { return internal_err!("a row without its batch") };
                 let id = arena.insert(open.get(row))?;
-                index.insert(id, arena);
+                if let Some(index) = index {
+                    index.insert(id, arena);
+                }
                 Ok(id)
             }
             SideRows::Shared { store, .. } => Ok(store.add(row)),
         }
     }
 
-    /// The row that is equal to one of the open batch. Only rows that may be retracted are found.
+    /// The row that is equal to one of the open batch; `of_key` are the rows of its key. Only rows that may
+    /// be retracted are found.
     #[inline]
-    pub(super) fn find(&self, row: usize) -> Option<u32> {
-        match self {
-            SideRows::Found { arena, index, open } => index.find(open.as_ref()?.get(row), arena),
-            SideRows::Shared { .. } => None,
+    pub(super) fn find(&mut self, row: usize, of_key: impl Iterator<Item = u32>) -> Option<u32> {
+        let SideRows::Found { arena, index, open } = self else { return None };
+        let wanted = open.as_ref()?.get(row);
+        if index.is_none() {
+            for (number, id) in of_key.enumerate() {
+                if arena.get(id) == wanted {
+                    return Some(id);
+                }
+                if number == FEW_ROWS {
+                    let mut all = RowIndex::default();
+                    arena.live().into_iter().for_each(|id| all.insert(id, arena));
+                    *index = Some(all);
+                    break;
+                }
+            }
         }
+        index.as_ref()?.find(wanted, arena)
     }
 
     /// Forgets a row.
     pub(super) fn remove(&mut self, id: u32) {
         match self {
             SideRows::Found { arena, index, .. } => {
-                index.remove(id, arena);
+                if let Some(index) = index {
+                    index.remove(id, arena);
+                }
                 arena.remove(id);
             }
             SideRows::Shared { store, .. } => store.remove(id),
@@ -127,7 +146,9 @@ impl SideRows {
     /// Bytes held, by capacity.
     pub(super) fn memory_size(&self) -> usize {
         match self {
-            SideRows::Found { arena, index, .. } => arena.memory_size() + index.memory_size(),
+            SideRows::Found { arena, index, .. } => {
+                arena.memory_size() + index.as_ref().map_or(0, RowIndex::memory_size)
+            }
             SideRows::Shared { store, .. } => store.memory_size(),
         }
     }

@@ -1,5 +1,6 @@
 //! Joining the rows of a window.
 
+use std::iter::repeat_n;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -30,14 +31,47 @@ struct Pairs {
 /// The end of a chain of rows of a key.
 const NONE: u32 = u32::MAX;
 
+/// So many rows of windows that fire together are joined together.
+const TOGETHER_ROWS: usize = 8192;
+
 impl WindowJoin {
-    /// What a window comes to.
-    fn joined(&self, window: TimeWindow) -> Result<RecordBatch> {
-        self.join(&self.rows[0].get(window)?, &self.rows[1].get(window)?)
+    /// What windows come to, in their order.
+    fn joined(&self, windows: &[TimeWindow]) -> Result<RecordBatch> {
+        let [left, right] = &self.rows;
+        let window_of = |rows: &WindowRows| match windows {
+            [_] => None,
+            _ => {
+                let numbers = (0u32..).zip(windows);
+                let rows = numbers.flat_map(|(number, window)| repeat_n(number, rows.rows(*window)));
+                Some(Arc::new(UInt32Array::from_iter_values(rows)) as ArrayRef)
+            }
+        };
+        let windows_of = [window_of(left), window_of(right)];
+        self.join(&left.get_all(windows)?, &right.get_all(windows)?, windows_of)
     }
 
-    fn join(&self, left: &RecordBatch, right: &RecordBatch) -> Result<RecordBatch> {
-        let pairs = self.filtered(self.equal(left, right)?, left, right)?;
+    /// How many of the first of these windows are joined together: as long as they are small, and where what
+    /// has no partner does not come behind what has.
+    fn together(&self, windows: &[TimeWindow]) -> usize {
+        if matches!(self.node.join_type, JoinType::Left | JoinType::Right | JoinType::Full) {
+            return 1;
+        }
+        let mut rows = 0;
+        let fits = |window: &&TimeWindow| {
+            rows += self.rows.iter().map(|side| side.rows(**window)).sum::<usize>();
+            rows <= TOGETHER_ROWS
+        };
+        windows.iter().take_while(fits).count().max(1)
+    }
+
+    /// `windows` are the numbers of the windows that the rows of the inputs belong to, if there are several.
+    fn join(
+        &self,
+        left: &RecordBatch,
+        right: &RecordBatch,
+        windows: [Option<ArrayRef>; 2],
+    ) -> Result<RecordBatch> {
+        let pairs = self.filtered(self.equal(left, right, windows)?, left, right)?;
         let matched = |places: &[u32], rows: &RecordBatch| {
             let mut found = vec![false; rows.num_rows()];
             places.iter().for_each(|place| found[*place as usize] = true);
@@ -75,11 +109,18 @@ impl WindowJoin {
     }
 
     /// The pairs with equal keys.
-    fn equal(&self, left: &RecordBatch, right: &RecordBatch) -> Result<Pairs> {
-        let keys = |input: usize, rows: &RecordBatch| -> Vec<ArrayRef> {
-            self.node.inputs[input].keys.iter().map(|key| Arc::clone(rows.column(*key))).collect()
+    fn equal(
+        &self,
+        left: &RecordBatch,
+        right: &RecordBatch,
+        windows: [Option<ArrayRef>; 2],
+    ) -> Result<Pairs> {
+        let keys = |input: usize, rows: &RecordBatch, windows: Option<ArrayRef>| -> Vec<ArrayRef> {
+            let keys = self.node.inputs[input].keys.iter().map(|key| Arc::clone(rows.column(*key)));
+            keys.chain(windows).collect()
         };
-        let (left_keys, right_keys) = (keys(0, left), keys(1, right));
+        let [left_windows, right_windows] = windows;
+        let (left_keys, right_keys) = (keys(0, left, left_windows), keys(1, right, right_windows));
         let types: Vec<_> = left_keys.iter().map(|key| key.data_type().clone()).collect();
         let mut interner = KeyInterner::try_new(&types)?;
         let mut slots = vec![];
@@ -167,9 +208,9 @@ impl Operator for WindowJoin {
         out: &mut Output,
     ) -> Result<()> {
         for (window, rows) in self.rows[port].add(changes, cx)?.late {
-            let before = self.joined(window)?;
+            let before = self.joined(&[window])?;
             self.rows[port].keep(rows)?;
-            if let Some(changes) = replaced(&before, &self.joined(window)?)? {
+            if let Some(changes) = replaced(&before, &self.joined(&[window])?)? {
                 out.data(changes);
             }
         }
@@ -181,8 +222,11 @@ impl Operator for WindowJoin {
             self.rows.iter().flat_map(|rows| rows.due(cx.watermark, watermark)).collect();
         due.sort_unstable_by_key(|window| (window.end, window.start));
         due.dedup();
-        for window in due {
-            out.data(ChangelogBatch::insert_only(self.joined(window)?));
+        let mut due = due.as_slice();
+        while !due.is_empty() {
+            let (together, rest) = due.split_at(self.together(due));
+            out.data(ChangelogBatch::insert_only(self.joined(together)?));
+            due = rest;
         }
         self.rows.iter_mut().for_each(|rows| rows.forget_gone(watermark));
         out.watermark(watermark);

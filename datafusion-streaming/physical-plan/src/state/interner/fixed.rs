@@ -15,7 +15,7 @@ use arrow::datatypes::{TimestampMicrosecondType, TimestampMillisecondType, Times
 use arrow::datatypes::{TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use datafusion_common::{Result, internal_err};
 
-use super::slot_table::{SlotTable, Tag};
+use super::slot_table::{NO_SLOT, SlotTable, Tag};
 use super::{FreeSlots, hash_word};
 
 /// Calls a macro with the Arrow type of a fixed-width data type.
@@ -63,8 +63,6 @@ pub(super) fn is_fixed(data_type: &DataType) -> bool {
 
 /// So many rows are looked up at once.
 const BLOCK_ROWS: usize = 256;
-
-const NOT_FOUND: u32 = u32::MAX;
 
 /// Keys of `N` words. The NULLs of the columns are bits of a byte beside them, which is kept only
 /// from the first NULL on.
@@ -141,26 +139,30 @@ impl<const N: usize> FixedKeys<N> {
     ) {
         let nulls_at = |row: usize| if NULLS { nulls[row] } else { 0 };
         let mut tags = [0 as Tag; BLOCK_ROWS];
-        let mut found = [NOT_FOUND; BLOCK_ROWS];
+        let mut found = [NO_SLOT; BLOCK_ROWS];
         for start in (0..rows).step_by(BLOCK_ROWS) {
             let block = start..rows.min(start + BLOCK_ROWS);
             for (tag, row) in tags.iter_mut().zip(block.clone()) {
                 *tag = SlotTable::tag(hash_key(key_at(words, row), nulls_at(row), self.seed));
             }
-            for (found, tag) in found.iter_mut().zip(&tags[..block.len()]) {
-                *found = self.table.first(*tag).unwrap_or(NOT_FOUND);
+            let (found, tags) = (&mut found[..block.len()], &tags[..block.len()]);
+            for (found, tag) in found.iter_mut().zip(tags) {
+                *found = self.table.first(*tag);
             }
+            let mut are_all_found = true;
             for (found, row) in found.iter_mut().zip(block.clone()) {
-                if !self.has_key::<NULLS>(*found, key_at(words, row), nulls_at(row)) {
-                    *found = NOT_FOUND;
+                let is_found = self.has_key::<NULLS>(*found, key_at(words, row), nulls_at(row));
+                *found = if is_found { *found } else { NO_SLOT };
+                are_all_found &= is_found;
+            }
+            if !are_all_found {
+                for ((found, tag), row) in found.iter_mut().zip(tags).zip(block) {
+                    if *found == NO_SLOT {
+                        *found = self.intern_key::<NULLS>(*tag, key_at(words, row), nulls_at(row));
+                    }
                 }
             }
-            for ((found, tag), row) in found.iter().zip(&tags).zip(block) {
-                slots.push(match *found {
-                    NOT_FOUND => self.intern_key::<NULLS>(*tag, key_at(words, row), nulls_at(row)),
-                    slot => slot,
-                });
-            }
+            slots.extend_from_slice(found);
         }
     }
 

@@ -146,7 +146,7 @@ fn store(incoming: &Incoming<'_>, matches: u32, this: &mut JoinSide) -> Result<(
         return Ok(());
     }
     if incoming.kind.is_retraction() {
-        this.retract(incoming.row as usize, incoming.now);
+        this.retract(incoming.row as usize, incoming.slot, incoming.now);
         return Ok(());
     }
     this.add(incoming.row as usize, incoming.slot, matches, incoming.now)?;

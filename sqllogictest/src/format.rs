@@ -23,6 +23,7 @@ use arrow::array::{
 use arrow::datatypes::*;
 use chrono::{Datelike, NaiveDate};
 use datafusion::common::{Result, exec_datafusion_err, not_impl_err};
+use datafusion_streaming::timestamps::{TimestampType, is_wide_timestamp};
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -88,6 +89,12 @@ fn write_cell(out: &mut String, array: &dyn Array, row: usize) -> Result<()> {
         }
         DataType::Decimal64(_, _) => {
             out.push_str(&array.as_primitive::<Decimal64Type>().value_as_string(row))
+        }
+        wide if is_wide_timestamp(wide) => {
+            write_timestamp(out, value::<Decimal128Type>(array, row))?;
+            if TimestampType::of(wide).is_some_and(|of| of.is_instant) {
+                out.push('Z');
+            }
         }
         DataType::Decimal128(_, _) => {
             out.push_str(&array.as_primitive::<Decimal128Type>().value_as_string(row))

@@ -8,6 +8,7 @@
 //! - [`datetime`]: the calendar, zones and Java's patterns.
 //! - [`decimal`]: Flink's arithmetic on DECIMAL.
 //! - [`json`]: values as JSON.
+//! - [`timestamps`]: how timestamps are held.
 //! - [`types`]: Flink's names of Arrow types.
 
 pub mod aggregate;
@@ -16,4 +17,5 @@ pub mod datetime;
 pub mod decimal;
 pub mod json;
 pub mod scalar;
+pub mod timestamps;
 pub mod types;

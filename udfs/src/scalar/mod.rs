@@ -36,7 +36,7 @@ pub use cast::FlinkCast;
 pub use collection::{item, make_map};
 pub use comparison::{FloatComparison, FloatOperator, float_in};
 pub use decimal_arithmetic::{DecimalArithmetic, DecimalOperator};
-pub use interval::interval_times;
+pub use interval::{Shift, interval_times};
 pub use json::JsonString;
 pub use like::{like, similar};
 pub use math::{Modulo, Round, Truncate, integer_division};

@@ -62,4 +62,4 @@ pub use match_recognize::split_within;
 pub use parser::parse;
 pub use statement::{CreateView, ExplainDetail, ParsedStatement, Show, Statement};
 pub use table_argument::{TableArgument, descriptor_columns};
-pub use types::{FLINK_TYPE_KEY, FlinkType, FlinkTypePlanner, LTZ_TIME_ZONE, MAX_LENGTH, RowField, TypeKind};
+pub use types::{FLINK_TYPE_KEY, FlinkType, FlinkTypePlanner, MAX_LENGTH, RowField, TypeKind};

@@ -8,11 +8,12 @@ use arrow::datatypes::{DataType, Int64Type, IntervalMonthDayNanoType, TimeUnit};
 use datafusion_common::{Result, plan_err};
 use datafusion_expr::{ScalarFunctionArgs, ScalarUDF};
 
-use super::instants::session_zone;
-use crate::datetime::{Date, MILLIS_PER_DAY};
+use super::instants::{Instants, session_zone};
+use crate::datetime::{Date, MILLIS_PER_DAY, NANOS_PER_DAY};
 use crate::scalar::arguments::{array, constant_text, is_text};
 use crate::scalar::interval::is_interval;
 use crate::scalar::plain::Plain;
+use crate::timestamps::{is_timestamp, is_wide_timestamp, wide_nanos};
 
 /// `EXTRACT(unit FROM time)`, planned as `date_part('UNIT', time)`: a BIGINT. A TIMESTAMP_LTZ is seen in the session's zone. Times
 /// before 1970 are cut toward 1970, as in Flink: their day may be the next one, and their hours are negative.
@@ -35,10 +36,8 @@ pub(super) fn short_form(
 }
 
 fn is_time(data_type: &DataType) -> bool {
-    matches!(
-        data_type,
-        DataType::Timestamp(_, _) | DataType::Date32 | DataType::Time32(_) | DataType::Time64(_)
-    )
+    is_timestamp(data_type)
+        || matches!(data_type, DataType::Date32 | DataType::Time32(_) | DataType::Time64(_))
 }
 
 fn one_time(args: &[DataType]) -> Option<(Vec<DataType>, DataType)> {
@@ -66,6 +65,17 @@ enum Field {
     Day(OfDay),
     Time(OfTime),
     Epoch,
+}
+
+impl Field {
+    /// The field of a day and the nanoseconds beyond it.
+    fn of(&self, day: i64, nanos: i64) -> i64 {
+        match self {
+            Field::Day(of) => of(day),
+            Field::Time(of) => of(nanos),
+            Field::Epoch => day * 86_400 + nanos / 1_000_000_000,
+        }
+    }
 }
 
 fn field(unit: &str) -> Result<Field> {
@@ -111,6 +121,9 @@ pub(super) fn extract(args: &ScalarFunctionArgs, index: usize, unit: &str) -> Re
     {
         return plan_err!("unit {unit} can not be applied to time variable");
     }
+    if is_wide_timestamp(times.data_type()) {
+        return of_wide(&times, &field, args);
+    }
     let zone = session_zone(&args.config_options)?;
     let (values, per_second, zone) = match times.data_type() {
         DataType::Date32 => (cast(&cast(&times, &DataType::Int32)?, &DataType::Int64)?, None, None),
@@ -143,13 +156,22 @@ pub(super) fn extract(args: &ScalarFunctionArgs, index: usize, unit: &str) -> Re
     };
     let fields: Int64Array = values.as_primitive::<Int64Type>().unary(|value| {
         let (day, nanos) = split(value);
-        match field {
-            Field::Day(of) => of(day),
-            Field::Time(of) => of(nanos),
-            Field::Epoch => day * 86_400 + nanos / 1_000_000_000,
-        }
+        field.of(day, nanos)
     });
     Ok(Arc::new(fields))
+}
+
+/// A field of timestamps of 128 bits.
+fn of_wide(times: &ArrayRef, field: &Field, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
+    const DAY: i128 = NANOS_PER_DAY as i128;
+    let instants = Instants::new(times, &args.config_options)?;
+    let row = |row: usize| {
+        let (millis, nanos) = instants.millis(row)?;
+        let millis = instants.zone.map_or(millis, |zone| zone.to_local(millis));
+        let nanos = wide_nanos(millis, nanos);
+        Some(field.of((nanos / DAY) as i64, (nanos % DAY) as i64))
+    };
+    Ok(Arc::new((0..args.number_rows).map(row).collect::<Int64Array>()))
 }
 
 /// The unit of intervals, of years and months or of days and a time.

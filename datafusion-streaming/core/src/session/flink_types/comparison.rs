@@ -8,6 +8,7 @@ use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, Operator, lit, when};
 use datafusion_streaming_udfs::common_type::common_type;
 use datafusion_streaming_udfs::scalar::{FloatComparison, FloatOperator};
+use datafusion_streaming_udfs::timestamps::has_wide_timestamps;
 use datafusion_streaming_udfs::types::type_name;
 
 use super::choices::least_restrictive;
@@ -80,6 +81,14 @@ pub(super) fn comparison(
             if is_float(number) { floats(operation)? } else { operation.plain() }
         }
         (DataType::Boolean, text) | (text, DataType::Boolean) if is_text(text) => never_equal(operation)?,
+        _ if left != right && (has_wide_timestamps(left) || has_wide_timestamps(right)) => {
+            match common_type(left, right) {
+                Some(common) => operation.cast_to(&common, left, right).plain(),
+                None if is_text(left) => operation.cast_to(right, left, right).plain(),
+                None if is_text(right) => operation.cast_to(left, left, right).plain(),
+                None => return refused(),
+            }
+        }
         _ if is_text(left) && is_datetime(right) => operation.cast_to(right, left, right).plain(),
         _ if is_datetime(left) && is_text(right) => operation.cast_to(left, left, right).plain(),
         (DataType::Date32, _) if is_timestamp(right) => return refused(),

@@ -177,6 +177,11 @@ fn expr_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Ok(Transformed::yes(call(FlinkCast::new(field, true), vec![*expr])))
         }
         Expr::Not(operand) => logic::negation(operand),
+        Expr::Negative(operand)
+            if operand.get_type(schema).is_ok_and(|data_type| kinds::is_timestamp(&data_type)) =>
+        {
+            plan_err!("Cannot apply '-' to arguments of type '-<TIMESTAMP>': {operand} is no number or interval")
+        }
         Expr::IsNull(operand) => Ok(logic::null_test(*operand, true)),
         Expr::IsNotNull(operand) => Ok(logic::null_test(*operand, false)),
         Expr::Between(between) => comparison::between(between, schema),

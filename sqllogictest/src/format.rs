@@ -15,7 +15,8 @@
 //! | ARRAY, ROW | `[1, 2]`, `(1, x)` |
 //! | MAP, MULTISET | `{a: 1, b: 2}`, sorted as text |
 
-use std::fmt::{Display, LowerHex, Write};
+use std::fmt::{Display, LowerExp, LowerHex, Write};
+use std::str::FromStr;
 
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, GenericListArray, OffsetSizeTrait, RecordBatch,
@@ -165,15 +166,34 @@ fn write_hex(out: &mut String, bytes: &[u8]) {
 }
 
 /// Rust's own text of a float is the shortest that round-trips and has no exponent; the rest is
-/// Java's: no sign of zero, and the names of what is not a number.
-fn write_float(out: &mut String, number: f64, shortest: impl Display) {
+/// Java's: no sign of zero, the names of what is not a number, and two digits where one would do but two are nearer.
+fn write_float<T: Display + LowerExp + FromStr + PartialEq + Copy>(
+    out: &mut String,
+    number: f64,
+    shortest: T,
+) {
     if number.is_infinite() {
         out.push_str(if number > 0.0 { "Infinity" } else { "-Infinity" });
     } else if number == 0.0 {
         out.push('0');
+    } else if let Some(decimals) = decimals_of_two_digits(shortest) {
+        push(out, format_args!("{number:.decimals$}"));
     } else {
         push(out, shortest);
     }
+}
+
+/// How many digits behind the point a float has of which Java writes two digits, and Rust one, as of 1.4E-45.
+fn decimals_of_two_digits<T: LowerExp + FromStr + PartialEq + Copy>(number: T) -> Option<usize> {
+    if format!("{number:e}").contains('.') {
+        return None;
+    }
+    let two = format!("{number:.1e}");
+    let (digits, exponent) = two.split_once("e-")?;
+    let same = two.parse().ok() == Some(number);
+    (same && !digits.ends_with(".0"))
+        .then(|| exponent.parse::<usize>().ok().map(|digits| digits + 1))
+        .flatten()
 }
 
 /// The integer under a time, timestamp or duration of any unit.

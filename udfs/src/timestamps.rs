@@ -111,7 +111,8 @@ impl TimestampType {
 
     /// The type that holds the values of both, of the finer precision: TIMESTAMP_LTZ if both are.
     pub fn in_common(self, other: Self) -> Self {
-        let finer = |one: Self, other: Self| (one.digits(), one.is_wide()) >= (other.digits(), other.is_wide());
+        let finer =
+            |one: Self, other: Self| (one.digits(), one.is_wide()) >= (other.digits(), other.is_wide());
         let unit = if finer(self, other) { self.unit } else { other.unit };
         Self { unit, is_instant: self.is_instant && other.is_instant }
     }
@@ -395,10 +396,7 @@ mod tests {
         let rows: ArrayRef =
             Arc::new(StructArray::try_new(vec![field].into(), vec![Arc::clone(&wide)], None).unwrap());
         let shown = readable(&rows).unwrap();
-        assert_eq!(
-            shown.as_struct().column(0).as_string::<i32>().value(0),
-            "1970-01-01T00:00:00.000000001"
-        );
+        assert_eq!(shown.as_struct().column(0).as_string::<i32>().value(0), "1970-01-01T00:00:00.000000001");
         assert!(shown.as_struct().column(0).is_null(1));
     }
 }

@@ -1,6 +1,7 @@
 //! Numbers as Java's text.
 
-use std::fmt::Write;
+use std::fmt::{LowerExp, Write};
+use std::str::FromStr;
 
 /// Appends a DOUBLE as Java's `Double.toString` does: `1.0`, `1.0E7`, `NaN`, `-Infinity`.
 pub(super) fn write_f64(value: f64, text: &mut String) {
@@ -15,7 +16,7 @@ pub(super) fn write_f64(value: f64, text: &mut String) {
             text,
         );
     }
-    write_scientific(format_args!("{value:e}"), text);
+    write_scientific(value, text);
 }
 
 /// Appends a FLOAT as Java's `Float.toString` does.
@@ -31,7 +32,7 @@ pub(super) fn write_f32(value: f32, text: &mut String) {
             text,
         );
     }
-    write_scientific(format_args!("{value:e}"), text);
+    write_scientific(value, text);
 }
 
 fn write_simple(
@@ -50,10 +51,19 @@ fn write_simple(
     };
 }
 
-/// `1e7` as `1.0E7`.
-fn write_scientific(value: std::fmt::Arguments<'_>, text: &mut String) {
+/// `1e7` as `1.0E7`, and the least FLOAT as `1.4E-45`.
+fn write_scientific<T: LowerExp + FromStr + PartialEq + Copy>(value: T, text: &mut String) {
     let start = text.len();
-    let _ = text.write_fmt(value);
+    let _ = write!(text, "{value:e}");
+    if !text[start..].contains('.') {
+        // Java has two digits at least, and of those that tell the number from others the nearest
+        text.truncate(start);
+        let _ = write!(text, "{value:.1e}");
+        if text[start..].parse().ok() != Some(value) {
+            text.truncate(start);
+            let _ = write!(text, "{value:e}");
+        }
+    }
     if let Some(e) = text[start..].find('e') {
         let e = start + e;
         let exact = text[start..e].contains('.');

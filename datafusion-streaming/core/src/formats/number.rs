@@ -90,7 +90,10 @@ pub(super) fn parse_decimal(text: &str, precision: u8, scale: i8) -> Result<Opti
 
 /// Writes a floating point number as Java's `Double.toString` does: `0.001` to below `10000000.0` plainly,
 /// others as `1.5E10`, always with a digit behind the point, and no more digits than tell it from others.
-pub(super) fn write_float(number: impl LowerExp + Into<f64> + Copy, out: &mut Vec<u8>) {
+pub(super) fn write_float<T: LowerExp + FromStr + PartialEq + Into<f64> + Copy>(
+    number: T,
+    out: &mut Vec<u8>,
+) {
     let magnitude: f64 = number.into().abs();
     if magnitude.is_nan() {
         out.extend_from_slice(b"NaN");
@@ -104,10 +107,18 @@ pub(super) fn write_float(number: impl LowerExp + Into<f64> + Copy, out: &mut Ve
         return;
     }
     // Rust gives the shortest digits as "1.234e-5"
-    let scientific = format!("{number:e}");
+    let mut scientific = format!("{number:e}");
+    if !scientific.contains('.') {
+        // Java has two digits at least, and of those that tell the number from others the nearest: 1.4E-45
+        let two = format!("{number:.1e}");
+        if two.parse().ok() == Some(number) {
+            scientific = two;
+        }
+    }
     let scientific = scientific.trim_start_matches('-');
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
+    let mantissa = mantissa.strip_suffix(".0").unwrap_or(mantissa);
     let digits: Vec<u8> = mantissa.bytes().filter(|byte| *byte != b'.').collect();
     if magnitude == 0.0 || (1e-3..1e7).contains(&magnitude) {
         write_plain(&digits, exponent + 1, out);

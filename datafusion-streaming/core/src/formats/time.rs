@@ -52,9 +52,8 @@ impl TimeForms {
         let per_second = units_per_second(unit);
         let value = i128::from(seconds) * i128::from(per_second)
             + i128::from(nanos / (NANOS_PER_SECOND / per_second));
-        i64::try_from(value).map_err(|_| {
-            Malformed::new(format!("the timestamp '{text}' is out of the range of its column"))
-        })
+        i64::try_from(value)
+            .map_err(|_| Malformed::new(format!("the timestamp '{text}' is out of the range of its column")))
     }
 
     /// The same in nanoseconds of 128 bits.

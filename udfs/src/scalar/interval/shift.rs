@@ -80,7 +80,9 @@ impl ScalarUDFImpl for Shift {
             // as many milliseconds as Flink counts
             let shifted = shifted.filter(|nanos| i64::try_from(nanos.div_euclid(1_000_000)).is_ok());
             shifted.map(Some).ok_or_else(|| {
-                exec_datafusion_err!("a timestamp plus or minus an interval is out of the range of timestamps")
+                exec_datafusion_err!(
+                    "a timestamp plus or minus an interval is out of the range of timestamps"
+                )
             })
         });
         let shifted: ArrayRef = of.collect_nanos(rows)?;

@@ -9,7 +9,12 @@ use crate::timestamps::TimestampType;
 const LOCAL: u8 = 37;
 
 /// A cast of texts, or of what they are cast to first.
-fn cast_to(zone: &str, value: ColumnarValue, target: Field, lenient: bool) -> Result<(DataType, Vec<String>)> {
+fn cast_to(
+    zone: &str,
+    value: ColumnarValue,
+    target: Field,
+    lenient: bool,
+) -> Result<(DataType, Vec<String>)> {
     invoke(zone, &ScalarUDF::from(FlinkCast::new(Arc::new(target), lenient)), vec![value])
 }
 
@@ -68,8 +73,22 @@ fn texts_of_the_whole_range() {
 #[test]
 fn fewer_digits_are_cut() {
     for (digits, expected) in [
-        (8, ["0001-01-01T00:00:00.000000001", "9999-12-31T23:59:59.999999990", "1969-12-31T23:59:59.999999990"]),
-        (7, ["0001-01-01T00:00:00.000000001", "9999-12-31T23:59:59.999999900", "1969-12-31T23:59:59.999999900"]),
+        (
+            8,
+            [
+                "0001-01-01T00:00:00.000000001",
+                "9999-12-31T23:59:59.999999990",
+                "1969-12-31T23:59:59.999999990",
+            ],
+        ),
+        (
+            7,
+            [
+                "0001-01-01T00:00:00.000000001",
+                "9999-12-31T23:59:59.999999900",
+                "1969-12-31T23:59:59.999999900",
+            ],
+        ),
         (6, ["0001-01-01T00:00:00", "9999-12-31T23:59:59.999999", "1969-12-31T23:59:59.999999"]),
         (3, ["0001-01-01T00:00:00", "9999-12-31T23:59:59.999", "1969-12-31T23:59:59.999"]),
         // of a second and less toward 1970
@@ -82,7 +101,8 @@ fn fewer_digits_are_cut() {
 
 #[test]
 fn more_digits_and_zones() {
-    let millis = || ColumnarValue::Array(timestamps(&["9999-12-31T23:59:59.999", "NULL"], TimeUnit::Millisecond));
+    let millis =
+        || ColumnarValue::Array(timestamps(&["9999-12-31T23:59:59.999", "NULL"], TimeUnit::Millisecond));
     assert_eq!(
         cast_to("UTC", millis(), field(9, false), false).unwrap().1,
         ["9999-12-31T23:59:59.999", "NULL"]
@@ -102,10 +122,7 @@ fn more_digits_and_zones() {
     assert_eq!(cast_to("UTC", wide(&ENDS), arrow, true).unwrap().1[..2], ["NULL", "NULL"]);
     assert!(error("arrow_timestamp", vec![wide(&ENDS)]).contains("1677 to 2262"));
     let nanos = ColumnarValue::Array(timestamps(&["2024-07-01T12:34:56.123456789"], TimeUnit::Nanosecond));
-    assert_eq!(
-        cast_to("UTC", nanos, field(9, false), false).unwrap().1,
-        ["2024-07-01T12:34:56.123456789"]
-    );
+    assert_eq!(cast_to("UTC", nanos, field(9, false), false).unwrap().1, ["2024-07-01T12:34:56.123456789"]);
     let date = Field::new("", DataType::Date32, true);
     assert_eq!(
         cast_to("UTC", wide(&ENDS), date, false).unwrap().1,
@@ -192,7 +209,9 @@ fn they_are_no_numbers() {
         let refused = error(name, args);
         assert!(refused.contains("TIMESTAMP(9)"), "{name}: {refused}");
     }
-    let field = |digits, is_instant| Field::new("a", TimestampType::with_digits(digits, is_instant).data_type(), true);
+    let field = |digits, is_instant| {
+        Field::new("a", TimestampType::with_digits(digits, is_instant).data_type(), true)
+    };
     assert_eq!(type_of(field(9, false), None), "TIMESTAMP(9)");
     assert_eq!(type_of(field(7, true), None), "TIMESTAMP_LTZ(9)");
 }

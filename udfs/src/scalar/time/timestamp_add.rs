@@ -22,8 +22,8 @@ pub(super) fn timestamp_add() -> ScalarUDF {
 
 fn types(args: &[DataType]) -> Option<(Vec<DataType>, DataType)> {
     let [unit, count, time] = args else { return None };
-    let is_time = is_timestamp(time)
-        || matches!(time, DataType::Date32 | DataType::Time32(_) | DataType::Time64(_));
+    let is_time =
+        is_timestamp(time) || matches!(time, DataType::Date32 | DataType::Time32(_) | DataType::Time64(_));
     (is_text(unit) && is_integer(count) && is_time)
         .then(|| (vec![DataType::Utf8, DataType::Int64, time.clone()], time.clone()))
 }

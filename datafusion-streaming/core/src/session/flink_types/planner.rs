@@ -3,16 +3,18 @@
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{ExprSchemable, Operator};
+use datafusion::logical_expr::{Expr, ExprSchemable, Operator};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
+use datafusion_streaming_udfs::common_type::common_type_of;
+use datafusion_streaming_udfs::scalar::extract_udf;
 use datafusion_streaming_udfs::timestamps::has_wide_timestamps;
 
 use super::kinds::{is_decimal, is_exact, is_interval, is_text};
-use super::{Operation, arithmetic, comparison};
+use super::{Operation, arithmetic, call_udf, cast, comparison};
 use crate::sql::rewrite::{IS_DISTINCT_FROM, IS_NOT_DISTINCT_FROM};
 
 /// Arithmetic of DECIMALs, whose digits DataFusion counts otherwise and may find too many, products of intervals, a
-/// BOOLEAN that is compared with a text, and what has to do with timestamps of 128 bits.
+/// BOOLEAN that is compared with a text, EXTRACT, and what has to do with timestamps of 128 bits.
 #[derive(Debug)]
 pub(in crate::session) struct Arithmetic;
 
@@ -37,14 +39,34 @@ fn operator(op: &BinaryOperator) -> Option<Operator> {
 }
 
 impl ExprPlanner for Arithmetic {
+    fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(call_udf(extract_udf(), args)))
+    }
+
+    fn plan_array_literal(
+        &self,
+        mut exprs: Vec<Expr>,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<Vec<Expr>>> {
+        let types = exprs.iter().map(|expr| expr.get_type(schema)).collect::<Result<Vec<_>>>();
+        if let Ok(types) = types
+            && types.iter().any(has_wide_timestamps)
+            && let Some(common) = common_type_of(&types)
+        {
+            for (expr, data_type) in exprs.iter_mut().zip(&types) {
+                if !data_type.is_null() {
+                    *expr = *cast(Box::new(std::mem::take(expr)), data_type, &common);
+                }
+            }
+        }
+        Ok(PlannerResult::Original(exprs))
+    }
+
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         let Some(op) = operator(&expr.op) else { return Ok(PlannerResult::Original(expr)) };
         let types = (expr.left.get_type(schema), expr.right.get_type(schema));
-        let operation = |expr: RawBinaryExpr| Operation {
-            left: Box::new(expr.left),
-            op,
-            right: Box::new(expr.right),
-        };
+        let operation =
+            |expr: RawBinaryExpr| Operation { left: Box::new(expr.left), op, right: Box::new(expr.right) };
         let distinctness = matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom);
         if let (Ok(left), Ok(right)) = types {
             let wide = has_wide_timestamps(&left) || has_wide_timestamps(&right);

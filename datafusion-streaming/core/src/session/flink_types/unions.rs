@@ -30,7 +30,11 @@ pub(super) fn typed(union: Union) -> Result<Transformed<LogicalPlan>> {
         })
     };
     let common: Vec<Option<DataType>> = first.schema().fields().iter().enumerate().map(common).collect();
-    let mut changed = false;
+    // the first input may have got other types since the union was planned
+    let mut changed =
+        first.schema().fields().iter().zip(union.schema.fields()).any(|(now, before)| {
+            now.data_type() != before.data_type() && has_wide_timestamps(now.data_type())
+        });
     let mut inputs = Vec::with_capacity(union.inputs.len());
     for input in &union.inputs {
         let mut casts = false;

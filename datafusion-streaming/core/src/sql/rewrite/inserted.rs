@@ -48,7 +48,8 @@ pub(crate) fn cast_inserted(insert: &mut Insert, columns: &[Option<CastColumn>])
     });
     let items = items.collect();
     let columns = names.iter().map(|name| TableAliasColumnDef { name: name.clone(), data_type: None });
-    let alias = TableAlias { explicit: true, name: quoted("$inserted"), columns: columns.collect(), at: None };
+    let alias =
+        TableAlias { explicit: true, name: quoted("$inserted"), columns: columns.collect(), at: None };
     let rows = std::mem::replace(source.as_mut(), Query::clone(&query_of(no_rows())));
     let body: SetExpr = select_of(items, Some(derived(Box::new(rows), Some(alias))));
     **source = *query_of(body);

@@ -20,7 +20,7 @@
 //! | `FETCH FIRST 5 ROWS ONLY` | `LIMIT 5` | |
 //! | `FROM (SELECT …)` | `FROM (SELECT …) AS $derived1` | else the names of tables in it would be visible |
 //! | `a IS DISTINCT FROM b` | ``a `IS DISTINCT FROM` b`` | an operator whose operands may be of different types |
-//! | `VALUES (TIMESTAMP '…'), (TIMESTAMP '….5')` | `VALUES (CAST(TIMESTAMP '…' AS TIMESTAMP(1))), …` | of as many digits |
+//! | `VALUES (TIMESTAMP '…'), (TIMESTAMP '….5')` | `VALUES (TIMESTAMP(1) '…'), …` | of as many digits |
 //! | `a[1].b` | `a[1].'b'` | DataFusion's form of it |
 //! | `FROM TABLE(f(…))` | `FROM f(…)` | one form for all table functions |
 //! | `FROM LATERAL TABLE(f(…))` | `FROM LATERAL f(…)` | |
@@ -50,18 +50,18 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Array, BinaryOperator, Distinct, Expr, Fetch, Function, LimitClause, NamedWindowDefinition, NamedWindowExpr,
-    ObjectName, Offset, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor,
-    TableWithJoins, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowSpec, WindowType,
+    AccessExpr, Array, BinaryOperator, Distinct, Expr, Fetch, Function, LimitClause, NamedWindowDefinition,
+    NamedWindowExpr, ObjectName, Offset, OrderByKind, Query, Select, SelectItem, SetExpr, Statement,
+    TableAlias, TableFactor, TableWithJoins, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
+    WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use super::ast::{call, quoted, text};
 use super::tokens;
 use super::visit::visit_mut;
-use numbers::keep;
 pub(crate) use inserted::{CastColumn, cast_inserted};
+use numbers::keep;
 pub(crate) use set_operations::{EXCEPT_ALL, INTERSECT_ALL};
 pub(crate) use state_ttl::STATE_TTL;
 pub(crate) use table_functions::AS_OF;

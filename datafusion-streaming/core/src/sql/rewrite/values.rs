@@ -1,6 +1,6 @@
 //! VALUES of timestamps that have different numbers of digits.
 
-use datafusion::sql::sqlparser::ast::{CastKind, DataType, Expr, Values};
+use datafusion::sql::sqlparser::ast::{CastKind, DataType, Expr, Value, Values};
 
 use crate::sql::types::{FlinkType, TypeKind};
 
@@ -14,12 +14,18 @@ pub(super) fn unify_timestamps(values: &mut Values) {
         let Some(first) = kinds.next() else { continue };
         let Some(common) = kinds.try_fold(first, common) else { continue };
         for cell in values.rows.iter_mut().filter_map(|row| row.content.get_mut(column)) {
-            if timestamp(cell).is_some_and(|kind| kind != common) {
-                let written = std::mem::replace(cell, Expr::value(datafusion::sql::sqlparser::ast::Value::Null));
+            if timestamp(cell).is_none_or(|kind| kind == common) {
+                continue;
+            }
+            let common = FlinkType::nullable(common.clone()).to_sql();
+            if let Expr::TypedString(literal) = cell {
+                literal.data_type = common;
+            } else {
+                let written = std::mem::replace(cell, Expr::value(Value::Null));
                 *cell = Expr::Cast {
                     kind: CastKind::Cast,
                     expr: Box::new(written),
-                    data_type: FlinkType::nullable(common.clone()).to_sql(),
+                    data_type: common,
                     array: false,
                     format: None,
                 };

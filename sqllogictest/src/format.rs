@@ -25,6 +25,7 @@ use arrow::datatypes::*;
 use chrono::{Datelike, NaiveDate};
 use datafusion::common::{Result, exec_datafusion_err, not_impl_err};
 use datafusion_streaming::timestamps::{TimestampType, is_wide_timestamp};
+use datafusion_streaming_udfs::floats::{java_digits, push_plain};
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -165,35 +166,18 @@ fn write_hex(out: &mut String, bytes: &[u8]) {
     bytes.iter().for_each(|b| byte(out, b));
 }
 
-/// Rust's own text of a float is the shortest that round-trips and has no exponent; the rest is
-/// Java's: no sign of zero, the names of what is not a number, and two digits where one would do but two are nearer.
-fn write_float<T: Display + LowerExp + FromStr + PartialEq + Copy>(
-    out: &mut String,
-    number: f64,
-    shortest: T,
-) {
+/// The digits of Java without exponent, no sign of zero, and Java's names of what is not a number.
+fn write_float<T: LowerExp + FromStr + PartialEq + Copy>(out: &mut String, number: f64, digits: T) {
+    if number.is_nan() {
+        return out.push_str("NaN");
+    }
     if number.is_infinite() {
         out.push_str(if number > 0.0 { "Infinity" } else { "-Infinity" });
     } else if number == 0.0 {
         out.push('0');
-    } else if let Some(decimals) = decimals_of_two_digits(shortest) {
-        push(out, format_args!("{number:.decimals$}"));
     } else {
-        push(out, shortest);
+        push_plain(&java_digits(digits), out);
     }
-}
-
-/// How many digits behind the point a float has of which Java writes two digits, and Rust one, as of 1.4E-45.
-fn decimals_of_two_digits<T: LowerExp + FromStr + PartialEq + Copy>(number: T) -> Option<usize> {
-    if format!("{number:e}").contains('.') {
-        return None;
-    }
-    let two = format!("{number:.1e}");
-    let (digits, exponent) = two.split_once("e-")?;
-    let same = two.parse().ok() == Some(number);
-    (same && !digits.ends_with(".0"))
-        .then(|| exponent.parse::<usize>().ok().map(|digits| digits + 1))
-        .flatten()
 }
 
 /// The integer under a time, timestamp or duration of any unit.

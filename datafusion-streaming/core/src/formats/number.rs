@@ -3,6 +3,8 @@
 use std::fmt::LowerExp;
 use std::str::FromStr;
 
+use datafusion_streaming_udfs::floats::java_digits;
+
 use super::Malformed;
 
 /// Java's `String.trim`: without the blanks and control characters at both ends.
@@ -106,20 +108,11 @@ pub(super) fn write_float<T: LowerExp + FromStr + PartialEq + Into<f64> + Copy>(
         out.extend_from_slice(b"Infinity");
         return;
     }
-    // Rust gives the shortest digits as "1.234e-5"
-    let mut scientific = format!("{number:e}");
-    if !scientific.contains('.') {
-        // Java has two digits at least, and of those that tell the number from others the nearest: 1.4E-45
-        let two = format!("{number:.1e}");
-        if two.parse().ok() == Some(number) {
-            scientific = two;
-        }
-    }
+    let scientific = java_digits(number);
     let scientific = scientific.trim_start_matches('-');
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    let mantissa = mantissa.strip_suffix(".0").unwrap_or(mantissa);
-    let digits: Vec<u8> = mantissa.bytes().filter(|byte| *byte != b'.').collect();
+    let digits: Vec<u8> = mantissa.bytes().filter(|byte: &u8| *byte != b'.').collect();
     if magnitude == 0.0 || (1e-3..1e7).contains(&magnitude) {
         write_plain(&digits, exponent + 1, out);
     } else {

@@ -145,9 +145,19 @@ fn fields() {
         call("date_part", vec![constant("NANOSECOND"), wide(&ENDS)]),
         ["1", "999999999", "-1", "NULL"]
     );
+    let early = || wide(&[Some("0001-01-01 01:02:03.004005006"), Some("1969-12-31 23:59:59.000000005")]);
+    for (unit, expected) in [
+        ("HOUR", ["-22", "0"]),
+        ("SECOND", ["-56", "-1"]),
+        ("MILLISECOND", ["-996", "0"]),
+        ("MICROSECOND", ["-995995", "0"]),
+        ("NANOSECOND", ["-995994994", "5"]),
+    ] {
+        assert_eq!(call("date_part", vec![constant(unit), early()]), expected, "{unit}");
+    }
     assert_eq!(
         call("date_part", vec![constant("EPOCH"), wide(&ENDS)]),
-        ["-62135596799", "253402300799", "0", "NULL"]
+        ["-62135596800", "253402300799", "0", "NULL"]
     );
     assert_eq!(
         call("date_format", vec![wide(&ENDS), constant("yyyy ss.SSSSSSSSS")]),
@@ -159,8 +169,7 @@ fn fields() {
     );
     assert_eq!(
         call("flink_ceil", vec![wide(&ENDS), constant("MILLISECOND")]),
-        ["0001-01-01T00:00:00.001", "+10000-01-01T00:00:00", "1970-01-01T00:00:00", "NULL"]
-            .map(|text| text.trim_start_matches('+'))
+        ["0001-01-01T00:00:00.001", "10000-01-01T00:00:00", "1970-01-01T00:00:00", "NULL"]
     );
 }
 

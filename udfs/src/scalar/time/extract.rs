@@ -9,11 +9,11 @@ use datafusion_common::{Result, plan_err};
 use datafusion_expr::{ScalarFunctionArgs, ScalarUDF};
 
 use super::instants::{Instants, session_zone};
-use crate::datetime::{Date, MILLIS_PER_DAY, NANOS_PER_DAY};
+use crate::datetime::{Date, MILLIS_PER_DAY};
 use crate::scalar::arguments::{array, constant_text, is_text};
 use crate::scalar::interval::is_interval;
 use crate::scalar::plain::Plain;
-use crate::timestamps::{is_timestamp, is_wide_timestamp, wide_nanos};
+use crate::timestamps::{TimestampType, is_timestamp};
 
 /// `EXTRACT(unit FROM time)`, planned as `date_part('UNIT', time)`: a BIGINT. A TIMESTAMP_LTZ is seen in the session's zone. Times
 /// before 1970 are cut toward 1970, as in Flink: their day may be the next one, and their hours are negative.
@@ -121,8 +121,8 @@ pub(super) fn extract(args: &ScalarFunctionArgs, index: usize, unit: &str) -> Re
     {
         return plan_err!("unit {unit} can not be applied to time variable");
     }
-    if is_wide_timestamp(times.data_type()) {
-        return of_wide(&times, &field, args);
+    if TimestampType::of(times.data_type()).is_some_and(|of| of.digits() > 3) {
+        return of_fine(&times, &field, unit, args);
     }
     let zone = session_zone(&args.config_options)?;
     let (values, per_second, zone) = match times.data_type() {
@@ -161,15 +161,26 @@ pub(super) fn extract(args: &ScalarFunctionArgs, index: usize, unit: &str) -> Re
     Ok(Arc::new(fields))
 }
 
-/// A field of timestamps of 128 bits.
-fn of_wide(times: &ArrayRef, field: &Field, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
-    const DAY: i128 = NANOS_PER_DAY as i128;
+/// A field of timestamps that have more digits than milliseconds. As in Flink all but MICROSECOND and NANOSECOND are those of the whole
+/// milliseconds, and these two count on from them.
+fn of_fine(times: &ArrayRef, field: &Field, unit: &str, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
     let instants = Instants::new(times, &args.config_options)?;
+    let digits = match unit {
+        "NANOSECOND" => Some(1),
+        "MICROSECOND" => Some(1_000),
+        _ => None,
+    };
     let row = |row: usize| {
         let (millis, nanos) = instants.millis(row)?;
         let millis = instants.zone.map_or(millis, |zone| zone.to_local(millis));
-        let nanos = wide_nanos(millis, nanos);
-        Some(field.of((nanos / DAY) as i64, (nanos % DAY) as i64))
+        let (day, of_day) = (millis / MILLIS_PER_DAY, millis % MILLIS_PER_DAY);
+        Some(field.of(
+            day,
+            match digits {
+                Some(digit) => of_day % 1_000 * 1_000_000 + nanos / digit * digit,
+                None => of_day * 1_000_000,
+            },
+        ))
     };
     Ok(Arc::new((0..args.number_rows).map(row).collect::<Int64Array>()))
 }

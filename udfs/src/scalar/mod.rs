@@ -43,7 +43,7 @@ pub use math::{Modulo, Round, Truncate, integer_division};
 pub use not_null::not_null;
 pub use table::function_table;
 pub use text::SplitIndex;
-pub use time::{DateFormat, FloorCeil, Rounding, ToTimestamp, extract_udf};
+pub use time::{DateFormat, FloorCeil, Rounding, ToTimestamp, arrow_timestamp, extract_udf};
 pub use type_of::TypeOf;
 
 /// Flink's scalar functions, to be registered in a session that speaks Flink's SQL.

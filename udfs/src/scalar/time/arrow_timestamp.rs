@@ -11,7 +11,7 @@ use crate::timestamps::{TimestampType, TimestampUnit, Timestamps};
 
 /// `arrow_timestamp(time)`: a TIMESTAMP or TIMESTAMP_LTZ of any precision as Arrow's own type of nanoseconds, which other tools than Flink
 /// SQL read. An error beyond the years 1677 to 2262, where that type ends.
-pub(super) fn arrow_timestamp() -> ScalarUDF {
+pub fn arrow_timestamp() -> ScalarUDF {
     Plain::new("arrow_timestamp", "ARROW_TIMESTAMP(<TIMESTAMP>)", types, evaluate).udf()
 }
 

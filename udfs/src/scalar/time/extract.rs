@@ -8,12 +8,12 @@ use arrow::datatypes::{DataType, Int64Type, IntervalMonthDayNanoType, TimeUnit};
 use datafusion_common::{Result, plan_err};
 use datafusion_expr::{ScalarFunctionArgs, ScalarUDF};
 
-use super::instants::{Instants, session_zone};
+use super::instants::session_zone;
 use crate::datetime::{Date, MILLIS_PER_DAY};
 use crate::scalar::arguments::{array, constant_text, is_text};
 use crate::scalar::interval::is_interval;
 use crate::scalar::plain::Plain;
-use crate::timestamps::{TimestampType, is_timestamp};
+use crate::timestamps::{TimestampType, TimestampUnit, Timestamps, is_timestamp};
 
 /// `EXTRACT(unit FROM time)`, planned as `date_part('UNIT', time)`: a BIGINT. A TIMESTAMP_LTZ is seen in the session's zone. Times
 /// before 1970 are cut toward 1970, as in Flink: their day may be the next one, and their hours are negative.
@@ -121,8 +121,8 @@ pub(super) fn extract(args: &ScalarFunctionArgs, index: usize, unit: &str) -> Re
     {
         return plan_err!("unit {unit} can not be applied to time variable");
     }
-    if TimestampType::of(times.data_type()).is_some_and(|of| of.digits() > 3) {
-        return of_fine(&times, &field, unit, args);
+    if let Some(of) = TimestampType::of(times.data_type()).filter(|of| of.digits() > 3) {
+        return of_fine(&times, of, &field, unit, args);
     }
     let zone = session_zone(&args.config_options)?;
     let (values, per_second, zone) = match times.data_type() {
@@ -163,25 +163,38 @@ pub(super) fn extract(args: &ScalarFunctionArgs, index: usize, unit: &str) -> Re
 
 /// A field of timestamps that have more digits than milliseconds. As in Flink all but MICROSECOND and NANOSECOND are those of the whole
 /// milliseconds, and these two count on from them.
-fn of_fine(times: &ArrayRef, field: &Field, unit: &str, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
-    let instants = Instants::new(times, &args.config_options)?;
+fn of_fine(
+    times: &ArrayRef,
+    of: TimestampType,
+    field: &Field,
+    unit: &str,
+    args: &ScalarFunctionArgs,
+) -> Result<ArrayRef> {
+    let zone = if of.is_instant { Some(session_zone(&args.config_options)?) } else { None };
     let digits = match unit {
         "NANOSECOND" => Some(1),
         "MICROSECOND" => Some(1_000),
         _ => None,
     };
-    let row = |row: usize| {
-        let (millis, nanos) = instants.millis(row)?;
-        let millis = instants.zone.map_or(millis, |zone| zone.to_local(millis));
+    let value = |millis: i64, nanos: i64| {
+        let millis = zone.map_or(millis, |zone| zone.to_local(millis));
         let (day, of_day) = (millis / MILLIS_PER_DAY, millis % MILLIS_PER_DAY);
-        Some(field.of(
-            day,
-            match digits {
-                Some(digit) => of_day % 1_000 * 1_000_000 + nanos / digit * digit,
-                None => of_day * 1_000_000,
-            },
-        ))
+        let nanos = match digits {
+            Some(digit) => of_day % 1_000 * 1_000_000 + nanos / digit * digit,
+            None => of_day * 1_000_000,
+        };
+        field.of(day, nanos)
     };
+    if let TimestampUnit::Arrow(unit) = of.unit {
+        let per_milli = if unit == TimeUnit::Nanosecond { 1_000_000 } else { 1_000 };
+        let numbers = cast(times, &DataType::Int64)?;
+        let fields: Int64Array = numbers.as_primitive::<Int64Type>().unary(|number| {
+            value(number.div_euclid(per_milli), number.rem_euclid(per_milli) * (1_000_000 / per_milli))
+        });
+        return Ok(Arc::new(fields));
+    }
+    let times = Timestamps::new(times)?;
+    let row = |row: usize| times.millis(row).map(|(millis, nanos)| value(millis, nanos));
     Ok(Arc::new((0..args.number_rows).map(row).collect::<Int64Array>()))
 }
 

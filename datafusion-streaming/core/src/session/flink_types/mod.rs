@@ -26,7 +26,7 @@ mod planner;
 mod unions;
 mod values;
 
-pub(super) use planner::Arithmetic;
+pub(crate) use planner::Arithmetic;
 
 use std::sync::Arc;
 

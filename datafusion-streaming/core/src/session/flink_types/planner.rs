@@ -16,7 +16,7 @@ use crate::sql::rewrite::{IS_DISTINCT_FROM, IS_NOT_DISTINCT_FROM};
 /// Arithmetic of DECIMALs, whose digits DataFusion counts otherwise and may find too many, products of intervals, a
 /// BOOLEAN that is compared with a text, EXTRACT, and what has to do with timestamps of 128 bits.
 #[derive(Debug)]
-pub(in crate::session) struct Arithmetic;
+pub(crate) struct Arithmetic;
 
 /// The operator, where DataFusion may have no type for it.
 fn operator(op: &BinaryOperator) -> Option<Operator> {

@@ -15,7 +15,8 @@
 //! | ARRAY, ROW | `[1, 2]`, `(1, x)` |
 //! | MAP, MULTISET | `{a: 1, b: 2}`, sorted as text |
 
-use std::fmt::{Display, LowerHex, Write};
+use std::fmt::{Display, LowerExp, LowerHex, Write};
+use std::str::FromStr;
 
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, GenericListArray, OffsetSizeTrait, RecordBatch,
@@ -23,6 +24,8 @@ use arrow::array::{
 use arrow::datatypes::*;
 use chrono::{Datelike, NaiveDate};
 use datafusion::common::{Result, exec_datafusion_err, not_impl_err};
+use datafusion_streaming::timestamps::{TimestampType, is_wide_timestamp};
+use datafusion_streaming_udfs::floats::{java_digits, push_plain};
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -88,6 +91,12 @@ fn write_cell(out: &mut String, array: &dyn Array, row: usize) -> Result<()> {
         }
         DataType::Decimal64(_, _) => {
             out.push_str(&array.as_primitive::<Decimal64Type>().value_as_string(row))
+        }
+        wide if is_wide_timestamp(wide) => {
+            write_timestamp(out, value::<Decimal128Type>(array, row))?;
+            if TimestampType::of(wide).is_some_and(|of| of.is_instant) {
+                out.push('Z');
+            }
         }
         DataType::Decimal128(_, _) => {
             out.push_str(&array.as_primitive::<Decimal128Type>().value_as_string(row))
@@ -157,15 +166,17 @@ fn write_hex(out: &mut String, bytes: &[u8]) {
     bytes.iter().for_each(|b| byte(out, b));
 }
 
-/// Rust's own text of a float is the shortest that round-trips and has no exponent; the rest is
-/// Java's: no sign of zero, and the names of what is not a number.
-fn write_float(out: &mut String, number: f64, shortest: impl Display) {
+/// The digits of Java without exponent, no sign of zero, and Java's names of what is not a number.
+fn write_float<T: LowerExp + FromStr + PartialEq + Copy>(out: &mut String, number: f64, digits: T) {
+    if number.is_nan() {
+        return out.push_str("NaN");
+    }
     if number.is_infinite() {
         out.push_str(if number > 0.0 { "Infinity" } else { "-Infinity" });
     } else if number == 0.0 {
         out.push('0');
     } else {
-        push(out, shortest);
+        push_plain(&java_digits(digits), out);
     }
 }
 

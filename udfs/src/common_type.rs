@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, TimeUnit};
+use arrow::datatypes::{DataType, Field};
 
-use crate::decimal::MAX_PRECISION;
+use crate::decimal::{MAX_PRECISION, is_decimal};
+use crate::timestamps::TimestampType;
 
 /// The digits of a DECIMAL that holds all values of an exact numeric type, and those of them behind the point.
 pub fn decimal_digits(data_type: &DataType) -> Option<(u8, i8)> {
@@ -13,7 +14,7 @@ pub fn decimal_digits(data_type: &DataType) -> Option<(u8, i8)> {
         DataType::Int16 => (5, 0),
         DataType::Int32 => (10, 0),
         DataType::Int64 => (19, 0),
-        DataType::Decimal128(precision, scale) => (*precision, *scale),
+        DataType::Decimal128(precision, scale) if is_decimal(data_type) => (*precision, *scale),
         _ => return None,
     })
 }
@@ -37,17 +38,23 @@ pub fn common_type(left: &DataType, right: &DataType) -> Option<DataType> {
         let scale = i16::from(scale).min((limit - whole).max(0));
         DataType::Decimal128((whole + scale).min(limit) as u8, scale as i8)
     };
+    if let (Some(left_of), Some(right_of)) = (TimestampType::of(left), TimestampType::of(right)) {
+        let common = left_of.in_common(right_of);
+        // a zone of the user's own stays
+        let kept = [left, right].into_iter().find(|side| TimestampType::of(side) == Some(common));
+        return Some(kept.cloned().unwrap_or_else(|| common.data_type()));
+    }
     match (left, right) {
         (DataType::Float64, other) | (other, DataType::Float64) => {
             is_number(other).then_some(DataType::Float64)
         }
-        (DataType::Float32, DataType::Decimal128(_, _)) | (DataType::Decimal128(_, _), DataType::Float32) => {
+        (DataType::Float32, decimal) | (decimal, DataType::Float32) if is_decimal(decimal) => {
             Some(DataType::Float64)
         }
         (DataType::Float32, other) | (other, DataType::Float32) => {
             is_number(other).then_some(DataType::Float32)
         }
-        (DataType::Decimal128(_, _), _) | (_, DataType::Decimal128(_, _)) => {
+        _ if is_decimal(left) || is_decimal(right) => {
             Some(wider(decimal_digits(left)?, decimal_digits(right)?))
         }
         _ if left.is_signed_integer() && right.is_signed_integer() => {
@@ -56,10 +63,6 @@ pub fn common_type(left: &DataType, right: &DataType) -> Option<DataType> {
         }
         _ if is_text(left) && is_text(right) => Some(DataType::Utf8),
         _ if is_bytes(left) && is_bytes(right) => Some(DataType::Binary),
-        (DataType::Timestamp(left, left_zone), DataType::Timestamp(right, right_zone)) => {
-            let zone = if left_zone.is_some() == right_zone.is_some() { left_zone.clone() } else { None };
-            Some(DataType::Timestamp(finer(*left, *right), zone))
-        }
         (DataType::List(left), DataType::List(right)) => {
             let element = common_type(left.data_type(), right.data_type())?;
             Some(DataType::List(Arc::new(Field::new_list_field(element, true))))
@@ -102,7 +105,8 @@ pub fn is_widened_to(from: &DataType, to: &DataType) -> bool {
 
 fn is_number(data_type: &DataType) -> bool {
     data_type.is_signed_integer()
-        || matches!(data_type, DataType::Float32 | DataType::Float64 | DataType::Decimal128(_, _))
+        || matches!(data_type, DataType::Float32 | DataType::Float64)
+        || is_decimal(data_type)
 }
 
 fn is_text(data_type: &DataType) -> bool {
@@ -116,18 +120,10 @@ fn is_bytes(data_type: &DataType) -> bool {
     )
 }
 
-fn finer(left: TimeUnit, right: TimeUnit) -> TimeUnit {
-    let digits = |unit| match unit {
-        TimeUnit::Second => 0,
-        TimeUnit::Millisecond => 3,
-        TimeUnit::Microsecond => 6,
-        TimeUnit::Nanosecond => 9,
-    };
-    if digits(left) >= digits(right) { left } else { right }
-}
-
 #[cfg(test)]
 mod tests {
+    use arrow::datatypes::TimeUnit;
+
     use super::*;
 
     #[test]
@@ -159,6 +155,12 @@ mod tests {
         assert!(!is_widened_to(&DataType::Int64, &DataType::Int32));
         let milli = DataType::Timestamp(TimeUnit::Millisecond, None);
         let nano = DataType::Timestamp(TimeUnit::Nanosecond, None);
-        assert_eq!(common_type_of([&milli, &nano, &DataType::Null]), Some(nano));
+        assert_eq!(common_type_of([&milli, &nano, &DataType::Null]), Some(nano.clone()));
+        let wide = TimestampType::with_digits(9, false).data_type();
+        assert_eq!(common_type_of([&milli, &wide, &nano]), Some(wide.clone()));
+        for number in [DataType::Int64, DataType::Float64, DataType::Decimal128(38, 0), DataType::Date32] {
+            assert_eq!(common_type(&wide, &number), None, "{number}");
+            assert_eq!(common_type(&number, &wide), None, "{number}");
+        }
     }
 }

@@ -5,10 +5,15 @@
 
 use std::cmp::Ordering;
 
-use arrow::datatypes::i256;
+use arrow::datatypes::{DataType, i256};
 
 /// The most digits a DECIMAL can have.
 pub const MAX_PRECISION: u8 = 38;
+
+/// Whether a type is that of Flink's DECIMALs, which have no negative scale.
+pub fn is_decimal(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Decimal128(_, scale) if *scale >= 0)
+}
 
 /// `10^0` to `10^38`: all that 128 bits hold.
 const POWERS: [u128; 39] = {

@@ -10,6 +10,7 @@ use arrow::datatypes::{
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion_common::{Result, exec_err, plan_err};
 
+use crate::timestamps::{is_wide_timestamp, readable};
 use crate::types::type_name;
 
 /// Checks that values of a type can be written as JSON. DATE and TIME cannot.
@@ -68,6 +69,9 @@ fn write_value(array: &ArrayRef, row: usize, text: &mut String) -> Result<()> {
     if array.is_null(row) {
         text.push_str("null");
         return Ok(());
+    }
+    if is_wide_timestamp(array.data_type()) {
+        return write_wide_timestamp(array, row, text);
     }
     match array.data_type() {
         DataType::Boolean => text.push_str(if array.as_boolean().value(row) { "true" } else { "false" }),
@@ -217,6 +221,16 @@ fn write_timestamp(array: &ArrayRef, row: usize, local: bool, text: &mut String)
         None => shown,
     };
     text.push_str(&format!("\"{shown}{}\"", if local { "Z" } else { "" }));
+    Ok(())
+}
+
+/// The same for one of 128 bits.
+fn write_wide_timestamp(array: &ArrayRef, row: usize, text: &mut String) -> Result<()> {
+    let shown = readable(&array.slice(row, 1))?;
+    let shown = shown.as_string::<i32>().value(0);
+    let (time, zone) = shown.strip_suffix('Z').map_or((shown, ""), |time| (time, "Z"));
+    let time = if time.contains('.') { time.trim_end_matches('0') } else { time };
+    text.push_str(&format!("\"{time}{zone}\""));
     Ok(())
 }
 

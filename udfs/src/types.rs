@@ -2,6 +2,8 @@
 
 use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 
+use crate::timestamps::TimestampType;
+
 /// The key of the field metadata that holds a column's exact Flink type where Arrow cannot tell it:
 /// `CHAR(3)`, `TIMESTAMP(1)`, `MULTISET<STRING>`.
 pub const FLINK_TYPE: &str = "flink.type";
@@ -54,6 +56,10 @@ fn name(data_type: &DataType, names: TypeNames) -> String {
         TimeUnit::Microsecond => 6,
         TimeUnit::Nanosecond => 9,
     };
+    if let Some(of) = TimestampType::of(data_type) {
+        let name = if of.is_instant { "TIMESTAMP_LTZ" } else { "TIMESTAMP" };
+        return format!("{name}({})", of.digits());
+    }
     match data_type {
         DataType::Null => "NULL".to_owned(),
         DataType::Boolean => "BOOLEAN".to_owned(),
@@ -69,8 +75,6 @@ fn name(data_type: &DataType, names: TypeNames) -> String {
         DataType::FixedSizeBinary(length) => format!("BINARY({length})"),
         DataType::Date32 => "DATE".to_owned(),
         DataType::Time32(unit) | DataType::Time64(unit) => format!("TIME({})", digits(unit)),
-        DataType::Timestamp(unit, None) => format!("TIMESTAMP({})", digits(unit)),
-        DataType::Timestamp(unit, Some(_)) => format!("TIMESTAMP_LTZ({})", digits(unit)),
         DataType::Interval(IntervalUnit::YearMonth) => "INTERVAL MONTH".to_owned(),
         DataType::Interval(_) | DataType::Duration(_) => "INTERVAL SECOND(3)".to_owned(),
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {

@@ -30,6 +30,7 @@
 //! | [`formats`], [`filesystem`] | files as changelogs |
 //! | [`jobs`] | queries to leave running: checkpoints, restarts, savepoints |
 //! | [`checkpoint`] | checkpoints on durable storage |
+//! | [`timestamps`] | how TIMESTAMP and TIMESTAMP_LTZ are held, and how to read them |
 
 pub mod checkpoint;
 pub mod filesystem;
@@ -49,6 +50,7 @@ pub mod aggregate {
 }
 
 pub use datafusion_streaming_physical_plan::{changelog, config, runtime, time};
+pub use datafusion_streaming_udfs::timestamps;
 pub use jobs::{FlinkJobs, Job, JobBuilder};
 pub use session::{
     ChangelogDataFrame, ChangelogStream, FlinkScript, FlinkSql, StreamingSessionStateBuilder, install,

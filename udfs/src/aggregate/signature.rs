@@ -3,13 +3,15 @@
 use arrow::datatypes::DataType;
 use datafusion_common::{Result, plan_err};
 
+use crate::decimal::is_decimal;
 use crate::types::type_name;
 
 /// The one argument of a function over numbers, as it is; an error for any other type.
 pub(super) fn numeric_argument(function: &str, arg_types: &[DataType]) -> Result<Vec<DataType>> {
     let arg = one_argument(function, arg_types)?;
     match storage_type(arg) {
-        DataType::Duration(_) | DataType::Decimal128(_, _) => Ok(vec![storage_type(arg).clone()]),
+        DataType::Duration(_) => Ok(vec![storage_type(arg).clone()]),
+        number if is_decimal(number) => Ok(vec![number.clone()]),
         number if number.is_integer() || matches!(number, DataType::Float32 | DataType::Float64) => {
             Ok(vec![number.clone()])
         }

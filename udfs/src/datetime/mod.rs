@@ -14,6 +14,7 @@ pub use legacy::{LegacyPattern, parse_lenient};
 pub use legacy_read::ReadTime;
 pub use parse::{parse_date, parse_sql_timestamp, parse_timestamp};
 pub use pattern::Pattern;
+pub use print::write_date_time;
 pub use units::{TimeUnitRange, ceil, ceil_date, floor, floor_date};
 pub use zone::LocalZone;
 

@@ -1,5 +1,7 @@
 //! Times as text by a pattern.
 
+use std::fmt::Write;
+
 use datafusion_common::{Result, exec_err};
 
 use super::calendar::{Date, LocalDateTime, day_of_week, week_of_year};
@@ -44,6 +46,27 @@ pub(super) fn texts(name: Name, length: Length) -> Vec<String> {
         (Name::Era, Length::Full) => own(&["Before Christ", "Anno Domini"]),
         (Name::Era, Length::Narrow) => own(&["B", "A"]),
         (Name::AmPm, _) => own(&["AM", "PM"]),
+    }
+}
+
+/// Appends `yyyy-MM-dd HH:mm:ss` with a separator between date and time, and a fraction of so many digits (0 to 9).
+pub fn write_date_time(time: LocalDateTime, separator: char, digits: usize, text: &mut String) {
+    let date = time.date();
+    let seconds = time.nanos / 1_000_000_000;
+    // writing to a String cannot fail
+    let _ = write!(
+        text,
+        "{:04}-{:02}-{:02}{separator}{:02}:{:02}:{:02}",
+        date.year,
+        date.month,
+        date.day,
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    );
+    if digits > 0 {
+        let fraction = (time.nanos % 1_000_000_000) / 10_i64.pow(9 - digits.min(9) as u32);
+        let _ = write!(text, ".{fraction:0digits$}");
     }
 }
 

@@ -36,14 +36,14 @@ pub use cast::FlinkCast;
 pub use collection::{item, make_map};
 pub use comparison::{FloatComparison, FloatOperator, float_in};
 pub use decimal_arithmetic::{DecimalArithmetic, DecimalOperator};
-pub use interval::interval_times;
+pub use interval::{Shift, interval_times};
 pub use json::JsonString;
 pub use like::{like, similar};
 pub use math::{Modulo, Round, Truncate, integer_division};
 pub use not_null::not_null;
 pub use table::function_table;
 pub use text::SplitIndex;
-pub use time::{DateFormat, FloorCeil, Rounding, ToTimestamp, extract_udf};
+pub use time::{DateFormat, FloorCeil, Rounding, ToTimestamp, arrow_timestamp, extract_udf};
 pub use type_of::TypeOf;
 
 /// Flink's scalar functions, to be registered in a session that speaks Flink's SQL.

@@ -13,6 +13,7 @@ use datafusion_expr::{
 };
 
 use super::arguments::{any_nullable, result_of, wrong_arguments};
+use crate::decimal::is_decimal;
 
 /// The types that the arguments are cast to, and that of the result; `None` if the function does not
 /// take such arguments.
@@ -183,5 +184,6 @@ pub(super) fn is_integer(data_type: &DataType) -> bool {
 /// Whether a type is a number, or an untyped NULL.
 pub(super) fn is_number(data_type: &DataType) -> bool {
     is_integer(data_type)
-        || matches!(data_type, DataType::Float32 | DataType::Float64 | DataType::Decimal128(_, _))
+        || matches!(data_type, DataType::Float32 | DataType::Float64)
+        || is_decimal(data_type)
 }

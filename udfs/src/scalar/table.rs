@@ -53,6 +53,8 @@ fn form(function: &ScalarUDF) -> String {
         "flink_floor" => "FLOOR(<DATETIME> TO <TIME_UNIT>)",
         "flink_interval" => "INTERVAL <INTEGER> <INTERVAL UNIT>",
         "flink_minus" => "(<DATETIME> - <DATETIME>) <INTERVAL UNIT>",
+        "flink_shift" => "<TIMESTAMP> + <INTERVAL>",
+        "flink_shift_back" => "<TIMESTAMP> - <INTERVAL>",
         "json_string" => "JSON_STRING(<ANY>)",
         "mod" => "MOD(<EXACT_NUMERIC>, <EXACT_NUMERIC>)",
         "round" => "ROUND(<NUMERIC>, <INTEGER>)",

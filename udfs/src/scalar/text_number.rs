@@ -1,6 +1,9 @@
 //! Numbers as Java's text.
 
-use std::fmt::Write;
+use std::fmt::{LowerExp, Write};
+use std::str::FromStr;
+
+use crate::floats::{EXACT_FLOATS, java_digits, push_plain};
 
 /// Appends a DOUBLE as Java's `Double.toString` does: `1.0`, `1.0E7`, `NaN`, `-Infinity`.
 pub(super) fn write_f64(value: f64, text: &mut String) {
@@ -15,13 +18,21 @@ pub(super) fn write_f64(value: f64, text: &mut String) {
             text,
         );
     }
-    write_scientific(format_args!("{value:e}"), text);
+    write_scientific(value, text);
 }
 
 /// Appends a FLOAT as Java's `Float.toString` does.
 pub(super) fn write_f32(value: f32, text: &mut String) {
     let magnitude = value.abs();
     let plain = magnitude == 0.0 || (1e-3..1e7).contains(&magnitude);
+    if plain && f64::from(magnitude) >= EXACT_FLOATS {
+        let start = text.len();
+        push_plain(&java_digits(value), text);
+        if !text[start..].contains('.') {
+            text.push_str(".0");
+        }
+        return;
+    }
     if value.is_nan() || value.is_infinite() || plain {
         return write_simple(
             value.is_nan(),
@@ -31,7 +42,7 @@ pub(super) fn write_f32(value: f32, text: &mut String) {
             text,
         );
     }
-    write_scientific(format_args!("{value:e}"), text);
+    write_scientific(value, text);
 }
 
 fn write_simple(
@@ -51,14 +62,12 @@ fn write_simple(
 }
 
 /// `1e7` as `1.0E7`.
-fn write_scientific(value: std::fmt::Arguments<'_>, text: &mut String) {
-    let start = text.len();
-    let _ = text.write_fmt(value);
-    if let Some(e) = text[start..].find('e') {
-        let e = start + e;
-        let exact = text[start..e].contains('.');
-        text.replace_range(e..=e, if exact { "E" } else { ".0E" });
-    }
+fn write_scientific<T: LowerExp + FromStr + PartialEq + Copy>(value: T, text: &mut String) {
+    let digits = java_digits(value);
+    let (mantissa, exponent) = digits.split_once('e').unwrap_or((&digits, "0"));
+    let point = if mantissa.contains('.') { "" } else { ".0" };
+    // writing to a String cannot fail
+    let _ = write!(text, "{mantissa}{point}E{exponent}");
 }
 
 /// What Java's `Double.parseDouble` takes, spaces around already cut; hexadecimal forms are not taken.

@@ -7,9 +7,10 @@ use arrow::datatypes::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use datafusion::common::Result;
+use datafusion_streaming_udfs::timestamps::{TimestampType, is_wide_timestamp};
 
 use super::number::{write_decimal, write_float};
-use super::time::{TimestampStandard, write_date, write_time, write_timestamp};
+use super::time::{TimestampStandard, write_date, write_time, write_timestamp, write_wide_timestamp};
 
 /// Writes the value of a row.
 pub(super) type CellWriter<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<()> + 'a>;
@@ -62,6 +63,7 @@ pub(super) fn scalar_cell<'a>(
             };
             Cell::Float(Box::new(write), Box::new(|row| array.value(row).is_finite()))
         }
+        wide if is_wide_timestamp(wide) => wide_timestamps(array, standard),
         DataType::Decimal128(_, scale) => {
             let (array, scale) = (array.as_primitive::<Decimal128Type>(), *scale);
             literal(move |row, out| {
@@ -130,4 +132,10 @@ fn timestamps<T: ArrowTimestampType>(array: &dyn Array, standard: TimestampStand
     let zoned = matches!(array.data_type(), DataType::Timestamp(_, Some(_)));
     let array = array.as_primitive::<T>();
     text(move |row, out| write_timestamp(array.value(row), T::UNIT, standard, zoned, out))
+}
+
+fn wide_timestamps(array: &dyn Array, standard: TimestampStandard) -> Cell<'_> {
+    let zoned = TimestampType::of(array.data_type()).is_some_and(|of| of.is_instant);
+    let array = array.as_primitive::<Decimal128Type>();
+    text(move |row, out| write_wide_timestamp(array.value(row), standard, zoned, out))
 }

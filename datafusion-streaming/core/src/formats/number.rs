@@ -3,6 +3,8 @@
 use std::fmt::LowerExp;
 use std::str::FromStr;
 
+use datafusion_streaming_udfs::floats::java_digits;
+
 use super::Malformed;
 
 /// Java's `String.trim`: without the blanks and control characters at both ends.
@@ -90,7 +92,10 @@ pub(super) fn parse_decimal(text: &str, precision: u8, scale: i8) -> Result<Opti
 
 /// Writes a floating point number as Java's `Double.toString` does: `0.001` to below `10000000.0` plainly,
 /// others as `1.5E10`, always with a digit behind the point, and no more digits than tell it from others.
-pub(super) fn write_float(number: impl LowerExp + Into<f64> + Copy, out: &mut Vec<u8>) {
+pub(super) fn write_float<T: LowerExp + FromStr + PartialEq + Into<f64> + Copy>(
+    number: T,
+    out: &mut Vec<u8>,
+) {
     let magnitude: f64 = number.into().abs();
     if magnitude.is_nan() {
         out.extend_from_slice(b"NaN");
@@ -103,12 +108,11 @@ pub(super) fn write_float(number: impl LowerExp + Into<f64> + Copy, out: &mut Ve
         out.extend_from_slice(b"Infinity");
         return;
     }
-    // Rust gives the shortest digits as "1.234e-5"
-    let scientific = format!("{number:e}");
+    let scientific = java_digits(number);
     let scientific = scientific.trim_start_matches('-');
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    let digits: Vec<u8> = mantissa.bytes().filter(|byte| *byte != b'.').collect();
+    let digits: Vec<u8> = mantissa.bytes().filter(|byte: &u8| *byte != b'.').collect();
     if magnitude == 0.0 || (1e-3..1e7).contains(&magnitude) {
         write_plain(&digits, exponent + 1, out);
     } else {

@@ -10,6 +10,7 @@ use arrow::datatypes::*;
 use arrow::error::ArrowError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use datafusion_streaming_udfs::timestamps::{TimestampType, is_wide_timestamp};
 
 use super::Malformed;
 use super::column::{Column, Fit, Value, abridged};
@@ -38,6 +39,7 @@ pub(super) fn scalar_column(data_type: &DataType, forms: TimeForms) -> Option<Bo
         DataType::Float64 => primitive::<Float64Type>(data_type, |value| {
             Ok(Some(parse_float(trim(value.text("DOUBLE")?), "DOUBLE")?))
         }),
+        wide if is_wide_timestamp(wide) => wide_timestamp(data_type, forms),
         DataType::Decimal128(precision, scale) => {
             let (precision, scale) = (*precision, *scale);
             primitive::<Decimal128Type>(data_type, move |value| {
@@ -101,6 +103,14 @@ fn timestamp<T: ArrowTimestampType>(data_type: &DataType, forms: TimeForms) -> B
     let sql_type = if zoned { "TIMESTAMP_LTZ" } else { "TIMESTAMP" };
     primitive::<T>(data_type, move |value| {
         forms.parse_timestamp(value.text(sql_type)?, T::UNIT, zoned).map(Some)
+    })
+}
+
+fn wide_timestamp(data_type: &DataType, forms: TimeForms) -> Box<dyn Column> {
+    let zoned = TimestampType::of(data_type).is_some_and(|of| of.is_instant);
+    let sql_type = if zoned { "TIMESTAMP_LTZ" } else { "TIMESTAMP" };
+    primitive::<Decimal128Type>(data_type, move |value| {
+        forms.parse_wide_timestamp(value.text(sql_type)?, zoned).map(Some)
     })
 }
 

@@ -48,9 +48,24 @@ impl TimeForms {
     /// A TIMESTAMP, or with `zoned` a TIMESTAMP_LTZ (whose text is in UTC and ends in `Z`), as a number of
     /// `unit`s since 1970-01-01T00:00:00; further digits are cut off.
     pub(super) fn parse_timestamp(self, text: &str, unit: TimeUnit, zoned: bool) -> Result<i64, Malformed> {
+        let (seconds, nanos) = self.seconds_and_nanos(text, zoned)?;
+        let per_second = units_per_second(unit);
+        let value = i128::from(seconds) * i128::from(per_second)
+            + i128::from(nanos / (NANOS_PER_SECOND / per_second));
+        i64::try_from(value)
+            .map_err(|_| Malformed::new(format!("the timestamp '{text}' is out of the range of its column")))
+    }
+
+    /// The same in nanoseconds of 128 bits.
+    pub(super) fn parse_wide_timestamp(self, text: &str, zoned: bool) -> Result<i128, Malformed> {
+        let (seconds, nanos) = self.seconds_and_nanos(text, zoned)?;
+        Ok(i128::from(seconds) * i128::from(NANOS_PER_SECOND) + i128::from(nanos))
+    }
+
+    fn seconds_and_nanos(self, text: &str, zoned: bool) -> Result<(i64, i64), Malformed> {
         match self {
-            TimeForms::Json(standard) => parse_timestamp(text, standard, unit, zoned),
-            TimeForms::Csv => parse_timestamp(trim(text), TimestampStandard::Sql, unit, zoned),
+            TimeForms::Json(standard) => parse_timestamp(text, standard, zoned),
+            TimeForms::Csv => parse_timestamp(trim(text), TimestampStandard::Sql, zoned),
         }
     }
 }
@@ -107,27 +122,15 @@ fn parse_time(text: &str) -> Result<i64, Malformed> {
     Ok(seconds % SECONDS_PER_DAY * NANOS_PER_SECOND + nanos)
 }
 
-fn parse_timestamp(
-    text: &str,
-    standard: TimestampStandard,
-    unit: TimeUnit,
-    zoned: bool,
-) -> Result<i64, Malformed> {
+/// Seconds since 1970-01-01T00:00:00, and the nanoseconds beyond them.
+fn parse_timestamp(text: &str, standard: TimestampStandard, zoned: bool) -> Result<(i64, i64), Malformed> {
     let mut cursor = Cursor::new(text);
-    let Some((seconds, nanos)) = cursor.timestamp(standard, zoned).filter(|_| cursor.is_at_end()) else {
+    let time = cursor.timestamp(standard, zoned).filter(|_| cursor.is_at_end());
+    time.ok_or_else(|| {
         let separator = if standard == TimestampStandard::Sql { ' ' } else { 'T' };
         let (zone, of) = if zoned { ("Z", "timestamp in UTC") } else { ("", "timestamp") };
-        return Err(Malformed::new(format!(
-            "'{text}' is not a {of} of the form yyyy-MM-dd{separator}HH:mm:ss[.fraction]{zone}"
-        )));
-    };
-    let per_second = units_per_second(unit);
-    let value =
-        i128::from(seconds) * i128::from(per_second) + i128::from(nanos / (NANOS_PER_SECOND / per_second));
-    i64::try_from(value).map_err(|_| {
         Malformed::new(format!(
-            "the timestamp '{text}' is out of the range of its column; with fewer fractional digits in its \
-             type the range is wider"
+            "'{text}' is not a {of} of the form yyyy-MM-dd{separator}HH:mm:ss[.fraction]{zone}"
         ))
     })
 }
@@ -187,9 +190,34 @@ pub(super) fn write_timestamp(
     out: &mut Vec<u8>,
 ) -> DataFusionResult<()> {
     let per_day = units_per_second(unit) * SECONDS_PER_DAY;
-    write_date(value.div_euclid(per_day), out)?;
+    write_day_and_time(value.div_euclid(per_day), value.rem_euclid(per_day), unit, standard, zoned, out)
+}
+
+/// The same for nanoseconds of 128 bits.
+pub(super) fn write_wide_timestamp(
+    nanos: i128,
+    standard: TimestampStandard,
+    zoned: bool,
+    out: &mut Vec<u8>,
+) -> DataFusionResult<()> {
+    const DAY: i128 = (SECONDS_PER_DAY * NANOS_PER_SECOND) as i128;
+    let Ok(days) = i64::try_from(nanos.div_euclid(DAY)) else {
+        return exec_err!("the time {nanos} ns from 1970-01-01 is out of range");
+    };
+    write_day_and_time(days, nanos.rem_euclid(DAY) as i64, TimeUnit::Nanosecond, standard, zoned, out)
+}
+
+fn write_day_and_time(
+    days: i64,
+    of_day: i64,
+    unit: TimeUnit,
+    standard: TimestampStandard,
+    zoned: bool,
+    out: &mut Vec<u8>,
+) -> DataFusionResult<()> {
+    write_date(days, out)?;
     out.push(if standard == TimestampStandard::Sql { b' ' } else { b'T' });
-    write_time(value.rem_euclid(per_day), unit, out);
+    write_time(of_day, unit, out);
     if zoned {
         out.push(b'Z');
     }
@@ -440,6 +468,17 @@ mod tests {
             SQL.parse_timestamp("0001-01-01 00:00:00", Microsecond, false),
             Ok(-62_135_596_800_000_000)
         );
+        for (text, expected) in [
+            ("0001-01-01 00:00:00.000000001", -62_135_596_799_999_999_999),
+            ("9999-12-31 23:59:59.999999999", 253_402_300_799_999_999_999),
+            ("1969-12-31 23:59:59.9999999", -100),
+        ] {
+            let nanos = SQL.parse_wide_timestamp(text, false);
+            assert_eq!(nanos, Ok(expected));
+            let mut out = vec![];
+            write_wide_timestamp(expected, TimestampStandard::Sql, false, &mut out).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), text);
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_datafusion_err, pla
 use datafusion::logical_expr::type_coercion::binary::type_union_resolution;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNodeCore, cast};
 use datafusion_streaming_physical_plan::operators::set_operation::SetOperation;
+use datafusion_streaming_udfs::common_type::common_type;
+use datafusion_streaming_udfs::timestamps::has_wide_timestamps;
 
 /// INTERSECT ALL or EXCEPT ALL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -31,7 +33,12 @@ impl CountingSetOperation {
         }
         let mut types = vec![];
         for (a, b) in a.fields().iter().zip(b.fields()) {
-            let common = type_union_resolution(&[a.data_type().clone(), b.data_type().clone()]);
+            let (left, right) = (a.data_type(), b.data_type());
+            let wide = has_wide_timestamps(left) || has_wide_timestamps(right);
+            let common = match wide {
+                true => common_type(left, right),
+                false => type_union_resolution(&[left.clone(), right.clone()]),
+            };
             types.push(common.ok_or_else(|| {
                 plan_datafusion_err!(
                     "{operation}: {} is of type {}, but {} of type {}",

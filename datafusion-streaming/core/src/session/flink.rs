@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
 use async_trait::async_trait;
 use datafusion::catalog::MemTable;
 use datafusion::common::{DFSchema, Result, TableReference, plan_datafusion_err, plan_err};
@@ -19,6 +20,7 @@ use datafusion_streaming_physical_plan::config::StreamingOptions;
 use datafusion_streaming_physical_plan::runtime::StreamEnvironment;
 use datafusion_streaming_physical_plan::time::{current_watermark_udf, proctime_udf};
 use datafusion_streaming_udfs::aggregate::flink_aggregates;
+use datafusion_streaming_udfs::timestamps::has_wide_timestamps;
 
 use super::describe::{describe, type_name};
 use super::explain::explain;
@@ -34,7 +36,8 @@ use crate::planner::{
     CorrelatedNotIn, FlinkSubqueries, Items, KeepGlobalAggregates, ResolveGroupId, SingleRowSubqueries,
     group_id_udaf, group_window_functions, plan_group_windows,
 };
-use crate::sql::{CreateView, FlinkTypePlanner, Show, Statement, parse};
+use crate::sql::rewrite::{CastColumn, cast_inserted};
+use crate::sql::{CreateView, FlinkType, FlinkTypePlanner, Show, Statement, parse};
 use crate::tables::{StreamTable, TableDefinition};
 
 /// Flink's SQL on a `SessionContext` into which the extension is installed.
@@ -84,8 +87,12 @@ pub(crate) async fn run_statement(ctx: &SessionContext, statement: Statement) ->
             let state = flink_state(ctx)?;
             let is_query = matches!(&statement, DFStatement::Statement(statement) if matches!(statement.as_ref(), SqlStatement::Query(_)));
             let target = target_of(ctx, &statement).await;
+            let statement = match &target {
+                Some((_, schema)) => cast_to_table(statement, schema),
+                None => statement,
+            };
             let plan = plan_checked(&state, statement).await.map_err(|error| match target {
-                Some(target) => error.context(format!("in INSERT INTO {target}")),
+                Some((target, _)) => error.context(format!("in INSERT INTO {target}")),
                 None => error,
             })?;
             let plan = if is_query { refuse_null_constants(plan)? } else { plan };
@@ -125,8 +132,8 @@ fn is_drop(statement: &SqlStatement) -> bool {
     matches!(statement, SqlStatement::Drop { .. })
 }
 
-/// The table of an INSERT with its columns, for messages.
-async fn target_of(ctx: &SessionContext, statement: &DFStatement) -> Option<String> {
+/// The table of an INSERT with its columns, for messages, and its schema.
+async fn target_of(ctx: &SessionContext, statement: &DFStatement) -> Option<(String, SchemaRef)> {
     let DFStatement::Statement(statement) = statement else { return None };
     let SqlStatement::Insert(insert) = statement.as_ref() else { return None };
     let TableObject::TableName(name) = &insert.table else { return None };
@@ -141,7 +148,35 @@ async fn target_of(ctx: &SessionContext, statement: &DFStatement) -> Option<Stri
     let schema = ctx.table_provider(table).await.ok()?.schema();
     let columns: Vec<_> =
         schema.fields().iter().map(|field| format!("{} {}", field.name(), type_name(field))).collect();
-    Some(format!("{name} ({})", columns.join(", ")))
+    Some((format!("{name} ({})", columns.join(", ")), schema))
+}
+
+/// An INSERT whose rows are cast to the timestamps that the table has, where DataFusion would not do it.
+fn cast_to_table(mut statement: DFStatement, table: &SchemaRef) -> DFStatement {
+    if let DFStatement::Statement(statement) = &mut statement
+        && let SqlStatement::Insert(insert) = statement.as_mut()
+    {
+        let fields: Vec<_> = match insert.columns.is_empty() {
+            true => table.fields().iter().map(|field| Some(field.as_ref())).collect(),
+            false => {
+                let named = insert.columns.iter().map(|name| name.0.last().and_then(|part| part.as_ident()));
+                named.map(|name| table.field_with_name(&name?.value).ok()).collect()
+            }
+        };
+        let columns: Vec<_> = fields.into_iter().map(|field| field.and_then(cast_column)).collect();
+        cast_inserted(insert, &columns);
+    }
+    statement
+}
+
+/// What the values for a column are cast to, if it has timestamps of nanoseconds.
+fn cast_column(field: &Field) -> Option<CastColumn> {
+    let is_arrow = matches!(field.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _));
+    if !is_arrow && !has_wide_timestamps(field.data_type()) {
+        return None;
+    }
+    let data_type = FlinkType::nullable(FlinkType::from_field(field).ok()?.kind);
+    Some(CastColumn { data_type, is_arrow })
 }
 
 /// The session's state as Flink SQL is planned in it: the same catalogs, runtime and options, with

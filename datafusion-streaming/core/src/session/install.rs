@@ -11,12 +11,16 @@ use datafusion::physical_planner::ExtensionPlanner;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_streaming_physical_optimizer::{StreamingRule, StreamingVerifier};
 use datafusion_streaming_physical_plan::config::StreamingOptions;
+use datafusion_streaming_udfs::scalar::arrow_timestamp;
 
 use crate::jobs::JobRegistry;
 use crate::planner::{LateralRule, StreamingQueryPlanner, StreamingRelationPlanner};
 
 /// Installs the extension into a context that is in use: its tables, functions, options, query
 /// planner and rules stay. Queries over ordinary bounded tables are planned as before.
+///
+/// One function is added: `arrow_timestamp(t)` makes Arrow's own timestamp of a TIMESTAMP(7), (8) or (9) of Flink's, which
+/// DataFusion takes for a decimal (see [`timestamps`](crate::timestamps)).
 ///
 /// ```
 /// # use datafusion::prelude::SessionContext;
@@ -97,6 +101,12 @@ fn with_streaming(
         rules.insert(0, Arc::new(StreamingRule::new()));
         let check = rules.iter().position(|rule| rule.name() == "SanityCheckPlan").unwrap_or(rules.len());
         rules.insert(check, Arc::new(StreamingVerifier::new()));
+    }
+
+    let functions = builder.scalar_functions().get_or_insert_default();
+    let nanoseconds = arrow_timestamp();
+    if !functions.iter().any(|function| function.name() == nanoseconds.name()) {
+        functions.push(Arc::new(nanoseconds));
     }
 
     let config = builder.config().get_or_insert_with(SessionConfig::new);

@@ -21,5 +21,7 @@ pub(crate) use changelog::plan_job;
 pub use changelog::{ChangelogDataFrame, ChangelogStream};
 pub use flink::FlinkSql;
 pub(crate) use flink::run_statement;
+#[cfg(test)]
+pub(crate) use flink_types::Arithmetic;
 pub use install::{StreamingSessionStateBuilder, install, install_with};
 pub use script::FlinkScript;

@@ -16,6 +16,7 @@
 //! | `sql_parser.map_string_types_to_utf8view` | `false` | strings are `Utf8` |
 //! | `sql_parser.enable_subquery_sort_elimination` | `false` | a rewritten query may sort in a subquery |
 //! | type planner | [`FlinkTypePlanner`] | types are Flink's |
+//! | expression planner | that of `flink_types` | operators have Flink's types, IS DISTINCT FROM is one |
 //!
 //! What has a syntax of its own becomes a call of a function that the session must have. Functions under Flink's
 //! names are looked up in lower case, as always in DataFusion; these are added:
@@ -62,4 +63,4 @@ pub use match_recognize::split_within;
 pub use parser::parse;
 pub use statement::{CreateView, ExplainDetail, ParsedStatement, Show, Statement};
 pub use table_argument::{TableArgument, descriptor_columns};
-pub use types::{FLINK_TYPE_KEY, FlinkType, FlinkTypePlanner, LTZ_TIME_ZONE, MAX_LENGTH, RowField, TypeKind};
+pub use types::{FLINK_TYPE_KEY, FlinkType, FlinkTypePlanner, MAX_LENGTH, RowField, TypeKind};

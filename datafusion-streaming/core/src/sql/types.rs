@@ -9,16 +9,14 @@
 //! | `BINARY(n)`, `VARBINARY(n)`, `BYTES` | `Binary` |
 //! | `DATE` | `Date32` |
 //! | `TIME(p)` | `Time32(s)`, `Time32(ms)`, `Time64(us)`, `Time64(ns)` |
-//! | `TIMESTAMP(p)` | `Timestamp(s \| ms \| us \| ns)` |
-//! | `TIMESTAMP_LTZ(p)` | the same with the time zone `UTC` |
+//! | `TIMESTAMP(p)`, `TIMESTAMP_LTZ(p)` | see [`timestamps`](datafusion_streaming_udfs::timestamps) |
 //! | `INTERVAL …` | `Interval(MonthDayNano)` |
 //! | `ARRAY<t>` | `List(item: t)` |
 //! | `MAP<k, v>` | `Map(entries: {key: k, value: v})` |
 //! | `MULTISET<t>` | `Map(entries: {key: t, value: Int32})` |
 //! | `ROW<…>` | `Struct(…)` |
 //!
-//! Of `p`, the smallest unit that holds it is taken. Nanoseconds are 64 bits from 1970, so a TIMESTAMP(7), (8) or (9) lies in the
-//! years 1677 to 2262; what is beyond is an error. Flink's reach from the year 0 to 9999 as those of up to 6 digits do here. What Arrow cannot tell (`CHAR(3)`, `TIMESTAMP(1)`,
+//! Of `p`, the smallest unit that holds it is taken. What Arrow cannot tell (`CHAR(3)`, `TIMESTAMP(1)`,
 //! `ARRAY<INT NOT NULL>`) is kept as text in the metadata of the column's field, under [`FLINK_TYPE_KEY`]. It
 //! refines; nothing depends on it. Fields inside a nested type are always nullable and without metadata, since
 //! Arrow takes both as part of the type and two arrays would not compare equal for their sake.
@@ -32,14 +30,12 @@ use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{DataType as SqlDataType, Ident, ObjectName};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion_streaming_udfs::timestamps::TimestampType;
 
 use super::tokens;
 
 /// The metadata key of a field that carries its exact Flink type, such as `CHAR(3)`, where Arrow cannot.
 pub const FLINK_TYPE_KEY: &str = "flink.type";
-
-/// The time zone of every `TIMESTAMP_LTZ` column in Arrow: such values are instants, stored in UTC.
-pub const LTZ_TIME_ZONE: &str = "UTC";
 
 /// The length of `STRING` and `BYTES`, which are `VARCHAR` and `VARBINARY` of this length.
 pub const MAX_LENGTH: u32 = i32::MAX as u32;
@@ -185,10 +181,8 @@ impl TypeKind {
                 unit @ (TimeUnit::Second | TimeUnit::Millisecond) => DataType::Time32(unit),
                 unit @ (TimeUnit::Microsecond | TimeUnit::Nanosecond) => DataType::Time64(unit),
             },
-            TypeKind::Timestamp(precision) => DataType::Timestamp(unit_of(*precision), None),
-            TypeKind::TimestampLtz(precision) => {
-                DataType::Timestamp(unit_of(*precision), Some(LTZ_TIME_ZONE.into()))
-            }
+            TypeKind::Timestamp(precision) => TimestampType::with_digits(*precision, false).data_type(),
+            TypeKind::TimestampLtz(precision) => TimestampType::with_digits(*precision, true).data_type(),
             TypeKind::IntervalMonths | TypeKind::IntervalMillis => {
                 DataType::Interval(IntervalUnit::MonthDayNano)
             }
@@ -215,6 +209,12 @@ impl TypeKind {
     /// If there is none, for example for unions.
     pub fn from_arrow(data_type: &DataType) -> Result<Self> {
         let nested = |field: &FieldRef| FlinkType::from_field(field);
+        if let Some(of) = TimestampType::of(data_type) {
+            return Ok(match of.is_instant {
+                true => TypeKind::TimestampLtz(of.digits()),
+                false => TypeKind::Timestamp(of.digits()),
+            });
+        }
         Ok(match data_type {
             DataType::Null => TypeKind::Null,
             DataType::Boolean => TypeKind::Boolean,
@@ -241,8 +241,6 @@ impl TypeKind {
             DataType::Date32 => TypeKind::Date,
             DataType::Date64 => TypeKind::Timestamp(3),
             DataType::Time32(unit) | DataType::Time64(unit) => TypeKind::Time(precision_of(*unit)),
-            DataType::Timestamp(unit, None) => TypeKind::Timestamp(precision_of(*unit)),
-            DataType::Timestamp(unit, Some(_)) => TypeKind::TimestampLtz(precision_of(*unit)),
             DataType::Interval(IntervalUnit::YearMonth) => TypeKind::IntervalMonths,
             DataType::Interval(_) | DataType::Duration(_) => TypeKind::IntervalMillis,
             DataType::List(item)

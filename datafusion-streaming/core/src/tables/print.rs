@@ -8,6 +8,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{Result, plan_err};
 use datafusion_streaming_physical_plan::changelog::{ChangelogBatch, ChangelogMode};
 use datafusion_streaming_physical_plan::runtime::{StreamNode, StreamTask};
+use datafusion_streaming_udfs::timestamps::readable;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
@@ -66,8 +67,8 @@ struct PrintSink {
 impl PrintSink {
     fn print(&self, changes: &ChangelogBatch) -> Result<()> {
         let options = FormatOptions::default().with_null("null");
-        let columns = changes.batch().columns().iter();
-        let columns = columns.map(|column| ArrayFormatter::try_new(column, &options));
+        let columns = changes.batch().columns().iter().map(readable).collect::<Result<Vec<_>>>()?;
+        let columns = columns.iter().map(|column| ArrayFormatter::try_new(column, &options));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         let mut out = std::io::stdout().lock();
         for row in 0..changes.num_rows() {

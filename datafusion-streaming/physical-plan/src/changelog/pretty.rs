@@ -3,6 +3,7 @@
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion_common::Result;
+use datafusion_streaming_udfs::timestamps::readable;
 
 use super::ChangelogBatch;
 
@@ -22,8 +23,8 @@ pub fn changelog_lines<'a>(batches: impl IntoIterator<Item = &'a ChangelogBatch>
 /// The values of a batch as text, row by row.
 fn value_rows(batch: &RecordBatch) -> Result<Vec<Vec<String>>> {
     let options = FormatOptions::default().with_null("NULL");
-    let formatters = batch
-        .columns()
+    let columns = batch.columns().iter().map(readable).collect::<Result<Vec<_>>>()?;
+    let formatters = columns
         .iter()
         .map(|column| ArrayFormatter::try_new(column, &options))
         .collect::<Result<Vec<_>, _>>()?;

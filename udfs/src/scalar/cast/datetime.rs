@@ -10,46 +10,31 @@ use datafusion_common::Result;
 use super::{Casting, arrow_cast, precision};
 use crate::datetime::{LocalDateTime, LocalZone, MILLIS_PER_DAY, parse_date, parse_timestamp};
 use crate::scalar::time::{Instants, session_zone};
+use crate::timestamps::{TimestampType, Timestamps};
 
-/// Milliseconds and the nanoseconds beyond them as a value of a unit. `None` beyond 64 bits.
-fn of_unit(millis: i64, nanos: i64, unit: TimeUnit) -> Option<i64> {
-    match unit {
-        TimeUnit::Second => Some(millis.div_euclid(1_000)),
-        TimeUnit::Millisecond => Some(millis),
-        TimeUnit::Microsecond => millis.checked_mul(1_000)?.checked_add(nanos / 1_000),
-        TimeUnit::Nanosecond => millis.checked_mul(1_000_000)?.checked_add(nanos),
-    }
-}
-
-/// A wall-clock time as a value of a unit, seen in a zone if there is one. `None` beyond 64 bits.
-fn value(time: LocalDateTime, unit: TimeUnit, zone: Option<LocalZone>) -> Option<i64> {
+/// A wall-clock time in milliseconds and the nanoseconds beyond them, as an instant if it is seen in a zone. `None` beyond 64 bits.
+fn millis_of(time: LocalDateTime, zone: Option<LocalZone>) -> Option<(i64, i64)> {
     let millis = time.to_millis()?;
-    let millis = zone.map_or(millis, |zone| zone.to_instant(millis));
-    of_unit(millis, time.nanos % 1_000_000, unit)
-}
-
-/// Integers as timestamps of this type.
-fn timestamps(values: Int64Array, target: &DataType) -> Result<ArrayRef> {
-    Ok(convert(&(Arc::new(values) as ArrayRef), target)?)
+    Some((zone.map_or(millis, |zone| zone.to_instant(millis)), time.nanos % 1_000_000))
 }
 
 /// Text as DATE, TIME, TIMESTAMP and, in the session's zone, TIMESTAMP_LTZ.
 pub(super) fn from_text(from: &ArrayRef, casting: &Casting<'_>) -> Result<ArrayRef> {
     let texts = convert(from, &DataType::Utf8)?;
     let texts = texts.as_string::<i32>();
+    if let Some(of) = TimestampType::of(casting.target) {
+        let zone = of.is_instant.then(|| session_zone(casting.config)).transpose()?;
+        let parse = |text: &str| {
+            parse_timestamp(text).and_then(|time| millis_of(cut_digits(time, casting.to_digits), zone))
+        };
+        return timestamps(of, read(texts, casting, parse), casting);
+    }
     match casting.target {
         DataType::Date32 => {
             let days = |text: &str| {
                 parse_date(text.trim_matches(' ')).and_then(|date| i32::try_from(date.to_days()).ok())
             };
             Ok(Arc::new(read(texts, casting, days).collect::<Result<Date32Array>>()?))
-        }
-        DataType::Timestamp(unit, zone) => {
-            let zone = zone.is_some().then(|| session_zone(casting.config)).transpose()?;
-            let parse = |text: &str| {
-                parse_timestamp(text).and_then(|time| value(cut_digits(time, casting.to_digits), *unit, zone))
-            };
-            timestamps(read(texts, casting, parse).collect::<Result<Int64Array>>()?, casting.target)
         }
         other => {
             // a TIME is read with whole seconds whatever its precision
@@ -101,71 +86,89 @@ fn parse_time(text: &str) -> Option<i64> {
     parts.next().is_none().then_some(hours * 3600 + minutes * 60 + seconds)
 }
 
+/// An array of the times of rows, NULL or an error where one is beyond the type.
+fn timestamps(
+    of: TimestampType,
+    rows: impl Iterator<Item = Result<Option<(i64, i64)>>>,
+    casting: &Casting<'_>,
+) -> Result<ArrayRef> {
+    let beyond = |millis: i64| casting.refuse::<()>(&format_args!("a time {millis} ms from 1970")).map(drop);
+    let times = of.collect(rows, beyond)?;
+    // the target may name a zone of its own
+    if times.data_type() == casting.target { Ok(times) } else { Ok(convert(&times, casting.target)?) }
+}
+
 /// Between TIMESTAMP, TIMESTAMP_LTZ, DATE and TIME. A TIMESTAMP_LTZ is seen in the session's zone.
 pub(super) fn between(from: &ArrayRef, casting: &Casting<'_>) -> Result<ArrayRef> {
+    match (TimestampType::of(from.data_type()), TimestampType::of(casting.target)) {
+        (Some(source), Some(target)) => between_timestamps(from, source, target, casting),
+        (Some(source), None) => from_timestamps(from, source, casting),
+        (None, Some(target)) => to_timestamps(from, target, casting),
+        (None, None) => arrow_cast(from, casting.target, casting.lenient),
+    }
+}
+
+fn between_timestamps(
+    from: &ArrayRef,
+    source: TimestampType,
+    target: TimestampType,
+    casting: &Casting<'_>,
+) -> Result<ArrayRef> {
     let zone = session_zone(casting.config)?;
-    match (from.data_type(), casting.target) {
-        (DataType::Timestamp(_, from_zone), DataType::Timestamp(unit, to_zone)) => {
-            let instants = Instants::new(from, casting.config)?;
-            let digits = casting.to_digits.unwrap_or(9);
-            let row = |row: usize| {
-                let Some((millis, nanos)) = instants.millis(row) else { return Ok(None) };
-                let millis = match (from_zone, to_zone) {
-                    (Some(_), None) => zone.to_local(millis),
-                    (None, Some(_)) => zone.to_instant(millis),
-                    _ => millis,
-                };
-                let (millis, nanos) = precision::cut(millis, nanos, digits);
-                match of_unit(millis, nanos, *unit) {
-                    Some(value) => Ok(Some(value)),
-                    None => casting.refuse(&format_args!("a time {millis} ms from 1970")),
-                }
+    let times = Timestamps::new(from)?;
+    let digits = casting.to_digits.unwrap_or(9);
+    let row = |row: usize| {
+        let (millis, nanos) = times.millis(row)?;
+        let millis = match (source.is_instant, target.is_instant) {
+            (true, false) => zone.to_local(millis),
+            (false, true) => zone.to_instant(millis),
+            _ => millis,
+        };
+        Some(precision::cut(millis, nanos, digits))
+    };
+    timestamps(target, (0..from.len()).map(|at| Ok(row(at))), casting)
+}
+
+/// The dates or times of a day of timestamps.
+fn from_timestamps(from: &ArrayRef, source: TimestampType, casting: &Casting<'_>) -> Result<ArrayRef> {
+    let instants = Instants::new(from, casting.config)?;
+    let target = casting.target;
+    match target {
+        DataType::Date32 => {
+            let day = |row: usize| match source.is_instant {
+                true => Some(instants.local(row)?.days),
+                // before 1970 toward 1970
+                false => Some(instants.millis(row)?.0 / MILLIS_PER_DAY),
             };
-            timestamps((0..from.len()).map(row).collect::<Result<Int64Array>>()?, casting.target)
-        }
-        (DataType::Timestamp(_, None), DataType::Date32) => {
-            let instants = Instants::new(from, casting.config)?;
-            // before 1970 toward 1970
-            let day = |row: usize| i32::try_from(instants.millis(row)?.0 / MILLIS_PER_DAY).ok();
+            let day = |row: usize| i32::try_from(day(row)?).ok();
             Ok(Arc::new((0..from.len()).map(day).collect::<Date32Array>()))
         }
-        (DataType::Timestamp(_, Some(_)), DataType::Date32) => {
-            let instants = Instants::new(from, casting.config)?;
-            let day = |row: usize| i32::try_from(instants.local(row)?.days).ok();
-            Ok(Arc::new((0..from.len()).map(day).collect::<Date32Array>()))
-        }
-        (DataType::Timestamp(_, _), target @ (DataType::Time32(_) | DataType::Time64(_))) => {
-            let instants = Instants::new(from, casting.config)?;
+        DataType::Time32(_) | DataType::Time64(_) => {
             let nanos: Int64Array = (0..from.len()).map(|row| Some(instants.local(row)?.nanos)).collect();
             let times = convert(&(Arc::new(nanos) as ArrayRef), &DataType::Time64(TimeUnit::Nanosecond))?;
             Ok(convert(&times, target)?)
         }
-        (DataType::Date32, DataType::Timestamp(unit, to_zone)) => {
-            let days = from.as_primitive::<Date32Type>();
-            let value = |days: i32| {
-                let local = i64::from(days) * MILLIS_PER_DAY;
-                let millis = if to_zone.is_some() { zone.to_instant(local) } else { local };
-                match of_unit(millis, 0, *unit) {
-                    Some(value) => Ok(Some(value)),
-                    None => casting.refuse(&format_args!("the day {days} from 1970")),
-                }
-            };
-            let values =
-                days.iter().map(|day| day.map_or(Ok(None), value)).collect::<Result<Int64Array>>()?;
-            timestamps(values, casting.target)
+        _ => arrow_cast(from, target, casting.lenient),
+    }
+}
+
+/// Dates at midnight, and times of 1970-01-01.
+fn to_timestamps(from: &ArrayRef, target: TimestampType, casting: &Casting<'_>) -> Result<ArrayRef> {
+    let zone = session_zone(casting.config)?;
+    let seen = |local: i64| if target.is_instant { zone.to_instant(local) } else { local };
+    match from.data_type() {
+        DataType::Date32 => {
+            let midnight = |days: i32| (seen(i64::from(days) * MILLIS_PER_DAY), 0);
+            let days = from.as_primitive::<Date32Type>().iter();
+            timestamps(target, days.map(|days| Ok(days.map(midnight))), casting)
         }
-        (DataType::Time32(_) | DataType::Time64(_), DataType::Timestamp(unit, to_zone)) => {
+        DataType::Time32(_) | DataType::Time64(_) => {
             let nanos = convert(from, &DataType::Time64(TimeUnit::Nanosecond))?;
             let nanos = convert(&nanos, &DataType::Int64)?;
-            let value = |nanos: i64| {
-                let local = nanos / 1_000_000;
-                let millis = if to_zone.is_some() { zone.to_instant(local) } else { local };
-                of_unit(millis, nanos % 1_000_000, *unit)
-            };
-            let values: Int64Array =
-                nanos.as_primitive::<Int64Type>().iter().map(|nanos| nanos.and_then(value)).collect();
-            timestamps(values, casting.target)
+            let time = |nanos: i64| (seen(nanos / 1_000_000), nanos % 1_000_000);
+            let rows = nanos.as_primitive::<Int64Type>().iter().map(|nanos| Ok(nanos.map(time)));
+            timestamps(target, rows, casting)
         }
-        (_, target) => arrow_cast(from, target, casting.lenient),
+        _ => arrow_cast(from, casting.target, casting.lenient),
     }
 }

@@ -20,7 +20,9 @@ use datafusion_expr::{
 
 use super::arguments::{array, result_of};
 use crate::common_type::decimal_digits;
+use crate::decimal::is_decimal;
 use crate::scalar::interval::MONTHS;
+use crate::timestamps::is_timestamp;
 use crate::types::{FLINK_TYPE, field_type_name, type_name};
 
 /// `CAST(x AS type)` and `TRY_CAST(x AS type)` where Flink's answer is another than Arrow's. What cannot
@@ -95,7 +97,7 @@ impl FlinkCast {
         }
         if from == to {
             // a timestamp may lose digits that Arrow's unit does not tell
-            return Ok(matches!(to, DataType::Timestamp(_, _)) && target.metadata().contains_key(FLINK_TYPE));
+            return Ok(is_timestamp(to) && target.metadata().contains_key(FLINK_TYPE));
         }
         Ok(match (from, to) {
             (DataType::List(from), DataType::List(to)) => nested::differs(from, to)?,
@@ -128,14 +130,13 @@ fn is_binary(data_type: &DataType) -> bool {
 
 fn is_number(data_type: &DataType) -> bool {
     data_type.is_signed_integer()
-        || matches!(data_type, DataType::Float32 | DataType::Float64 | DataType::Decimal128(_, _))
+        || matches!(data_type, DataType::Float32 | DataType::Float64)
+        || is_decimal(data_type)
 }
 
 fn is_time(data_type: &DataType) -> bool {
-    matches!(
-        data_type,
-        DataType::Date32 | DataType::Time32(_) | DataType::Time64(_) | DataType::Timestamp(_, _)
-    )
+    is_timestamp(data_type)
+        || matches!(data_type, DataType::Date32 | DataType::Time32(_) | DataType::Time64(_))
 }
 
 fn is_simple(data_type: &DataType) -> bool {
@@ -153,6 +154,9 @@ fn refused(from: &DataType, to: &DataType) -> bool {
 /// Whether a value may have too many digits for a DECIMAL, as which it is NULL.
 fn may_overflow(from: &DataType, to: &DataType) -> bool {
     let DataType::Decimal128(precision, scale) = to else { return false };
+    if !is_decimal(to) {
+        return false;
+    }
     match decimal_digits(from) {
         // digits behind the point that are cut round up
         Some((digits, behind)) => {

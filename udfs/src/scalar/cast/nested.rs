@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, NullBufferBuilder, StructArray};
+use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field};
 use datafusion_common::Result;
 
@@ -19,13 +20,12 @@ pub(super) fn cast(from: &ArrayRef, casting: &Casting<'_>) -> Result<ArrayRef> {
     match (from.data_type(), casting.target) {
         (DataType::List(_), DataType::List(field)) => {
             let lists = from.as_list::<i32>();
-            let values = super::cast(lists.values(), &casting.to(field.data_type()))?;
-            let offsets = lists.offsets();
-            let failed = |row: usize| {
-                failed(lists.values(), &values, offsets[row] as usize..offsets[row + 1] as usize)
-            };
+            let (offsets, elements) = own_elements(lists.offsets(), lists.values());
+            let values = super::cast(&elements, &casting.to(field.data_type()))?;
+            let failed =
+                |row: usize| failed(&elements, &values, offsets[row] as usize..offsets[row + 1] as usize);
             let nulls = without_failed(from, casting, failed);
-            Ok(Arc::new(ListArray::try_new(Arc::clone(field), offsets.clone(), values, nulls)?))
+            Ok(Arc::new(ListArray::try_new(Arc::clone(field), offsets, values, nulls)?))
         }
         (DataType::Struct(_), DataType::Struct(fields)) => {
             let rows = from.as_struct();
@@ -42,19 +42,27 @@ pub(super) fn cast(from: &ArrayRef, casting: &Casting<'_>) -> Result<ArrayRef> {
         (DataType::Map(_, _), DataType::Map(field, sorted)) => {
             let maps = from.as_map();
             let entries: ArrayRef = Arc::new(maps.entries().clone());
+            let (offsets, entries) = own_elements(maps.offsets(), &entries);
             let values = super::cast(&entries, &casting.to(field.data_type()))?;
             let nulls = from.nulls().cloned();
             let entries = values.as_struct().clone();
-            Ok(Arc::new(MapArray::try_new(
-                Arc::clone(field),
-                maps.offsets().clone(),
-                entries,
-                nulls,
-                *sorted,
-            )?))
+            Ok(Arc::new(MapArray::try_new(Arc::clone(field), offsets, entries, nulls, *sorted)?))
         }
         (_, target) => arrow_cast(from, target, casting.lenient),
     }
+}
+
+/// The elements of these lists alone, and where each list begins in them. A slice has those of all lists, of which others may be of
+/// no use for the cast.
+fn own_elements(offsets: &OffsetBuffer<i32>, elements: &ArrayRef) -> (OffsetBuffer<i32>, ArrayRef) {
+    let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
+        return (offsets.clone(), Arc::clone(elements));
+    };
+    if first == 0 && last as usize == elements.len() {
+        return (offsets.clone(), Arc::clone(elements));
+    }
+    let moved = offsets.iter().map(|offset| offset - first).collect();
+    (OffsetBuffer::new(moved), elements.slice(first as usize, (last - first) as usize))
 }
 
 /// Whether one of the elements in a range became NULL by the cast.

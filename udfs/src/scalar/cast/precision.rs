@@ -1,23 +1,19 @@
 //! Fractions of seconds that are cut to a precision.
 
-use arrow::datatypes::{DataType, Field, TimeUnit};
+use arrow::datatypes::Field;
 
+use crate::timestamps::TimestampType;
 use crate::types::FLINK_TYPE;
 
 /// The digits of the fraction of a TIMESTAMP or TIMESTAMP_LTZ; `None` for other types. Those that Arrow has no unit for are told by
 /// metadata, such as `TIMESTAMP(1)`.
 pub(super) fn fraction_digits(field: &Field) -> Option<u32> {
-    let DataType::Timestamp(unit, _) = field.data_type() else { return None };
+    let of = TimestampType::of(field.data_type())?;
     let named = field.metadata().get(FLINK_TYPE).and_then(|name| {
         let (_, digits) = name.strip_prefix("TIMESTAMP")?.split_once('(')?;
         digits.split_once(')')?.0.parse().ok()
     });
-    Some(named.unwrap_or(match unit {
-        TimeUnit::Second => 0,
-        TimeUnit::Millisecond => 3,
-        TimeUnit::Microsecond => 6,
-        TimeUnit::Nanosecond => 9,
-    }))
+    Some(named.unwrap_or(of.digits().into()))
 }
 
 /// Milliseconds, and nanoseconds beyond them, cut to a precision as Flink cuts them: milliseconds toward 1970, finer digits down. A

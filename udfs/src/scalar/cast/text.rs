@@ -11,10 +11,11 @@ use datafusion_common::Result;
 
 use super::super::text_number::{write_f32, write_f64};
 use super::{Casting, is_binary, is_text};
-use crate::datetime::LocalDateTime;
+use crate::datetime::write_date_time;
 use crate::scalar::interval::{is_interval, write_interval};
 use crate::scalar::text::utf16;
 use crate::scalar::time::Instants;
+use crate::timestamps::TimestampType;
 use crate::types::FLINK_TYPE;
 
 /// The `n` of a CHAR(n), VARCHAR(n), BINARY(n) or VARBINARY(n), and whether shorter values are padded.
@@ -115,6 +116,16 @@ fn rows(from: &ArrayRef, mut write: impl FnMut(usize, &mut String) -> Result<()>
 }
 
 fn texts(from: &ArrayRef, casting: &Casting<'_>) -> Result<StringArray> {
+    if let Some(of) = TimestampType::of(from.data_type()) {
+        let digits = casting.from_digits.map_or(of.digits().into(), |digits| digits as usize);
+        let instants = Instants::new(from, casting.config)?;
+        return rows(from, |row, text| {
+            if let Some(time) = instants.local(row) {
+                write_date_time(time, ' ', digits, text);
+            }
+            Ok(())
+        });
+    }
     match from.data_type() {
         source if is_text(source) => Ok(convert(from, &DataType::Utf8)?.as_string::<i32>().clone()),
         DataType::Boolean => {
@@ -143,22 +154,6 @@ fn texts(from: &ArrayRef, casting: &Casting<'_>) -> Result<StringArray> {
             let values = values.as_binary::<i32>();
             rows(from, |row, text| {
                 text.push_str(&String::from_utf8_lossy(values.value(row)));
-                Ok(())
-            })
-        }
-        DataType::Timestamp(unit, _) => {
-            let of_unit = match unit {
-                arrow::datatypes::TimeUnit::Second => 0,
-                arrow::datatypes::TimeUnit::Millisecond => 3,
-                arrow::datatypes::TimeUnit::Microsecond => 6,
-                arrow::datatypes::TimeUnit::Nanosecond => 9,
-            };
-            let digits = casting.from_digits.map_or(of_unit, |digits| digits as usize);
-            let instants = Instants::new(from, casting.config)?;
-            rows(from, |row, text| {
-                if let Some(time) = instants.local(row) {
-                    write_timestamp(time, digits, text);
-                }
                 Ok(())
             })
         }
@@ -234,25 +229,4 @@ fn write_members<'a>(
         text.push_str(member.unwrap_or("NULL"));
     }
     text.push(close);
-}
-
-/// `yyyy-MM-dd HH:mm:ss` and a fraction of so many digits.
-fn write_timestamp(time: LocalDateTime, digits: usize, text: &mut String) {
-    let date = time.date();
-    let seconds = time.nanos / 1_000_000_000;
-    // writing to a String cannot fail
-    let _ = write!(
-        text,
-        "{:04}-{:02}-{:02} {:02}:{:02}:{:02}",
-        date.year,
-        date.month,
-        date.day,
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60
-    );
-    if digits > 0 {
-        let fraction = (time.nanos % 1_000_000_000) / 10_i64.pow(9 - digits as u32);
-        let _ = write!(text, ".{fraction:0digits$}");
-    }
 }

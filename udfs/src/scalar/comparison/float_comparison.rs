@@ -1,5 +1,6 @@
 //! The comparison operators on FLOAT and DOUBLE.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, PrimitiveArray};
@@ -86,6 +87,11 @@ impl FloatOperator {
         matches!(self, Self::Distinct | Self::NotDistinct)
     }
 
+    /// Whether it asks for an order, and not for equality.
+    pub fn is_order(self) -> bool {
+        self.is_upper_bound() || self.is_lower_bound()
+    }
+
     fn symbol(self) -> &'static str {
         match self {
             Self::Equal => "=",
@@ -102,16 +108,35 @@ impl FloatOperator {
 
 /// A comparison of two FLOATs or two DOUBLEs as Java compares them: NaN is equal to nothing, and neither less nor
 /// greater, and -0.0 is equal to 0.0. DataFusion's operators follow the total order of IEEE 754.
+///
+/// Where a number is compared with a DECIMAL by `<`, `<=`, `>` or `>=`, Flink takes the total order of Java's `Double.compare`, in which
+/// NaN is greater than all else and -0.0 less than 0.0.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct FloatComparison {
     operator: FloatOperator,
+    is_total: bool,
     signature: Signature,
 }
 
 impl FloatComparison {
     /// The comparison by an operator.
     pub fn new(operator: FloatOperator) -> Self {
-        Self { operator, signature: Signature::user_defined(Volatility::Immutable) }
+        Self { operator, is_total: false, signature: Signature::user_defined(Volatility::Immutable) }
+    }
+
+    /// The comparison by an operator, which if it asks for an order takes the total one.
+    pub fn total(operator: FloatOperator) -> Self {
+        Self { is_total: operator.is_order(), ..Self::new(operator) }
+    }
+
+    /// Whether it takes the total order.
+    pub fn is_total(&self) -> bool {
+        self.is_total
+    }
+
+    /// The comparison by another operator in the same order.
+    pub fn with_operator(&self, operator: FloatOperator) -> Self {
+        if self.is_total { Self::total(operator) } else { Self::new(operator) }
     }
 
     /// Its operator.
@@ -119,13 +144,27 @@ impl FloatComparison {
         self.operator
     }
 
-    fn compare<T: ArrowPrimitiveType>(&self, args: &ScalarFunctionArgs) -> Result<ArrayRef>
+    fn compare<T: ArrowPrimitiveType>(
+        &self,
+        args: &ScalarFunctionArgs,
+        total: fn(T::Native, T::Native) -> Ordering,
+    ) -> Result<ArrayRef>
     where
         T::Native: PartialOrd,
     {
         let (left, right) = (Operand::<T>::new(args, 0)?, Operand::<T>::new(args, 1)?);
         let rows = args.number_rows;
         let values = match self.operator {
+            FloatOperator::Less if self.is_total => collect(rows, &left, &right, |a, b| total(a, b).is_lt()),
+            FloatOperator::LessOrEqual if self.is_total => {
+                collect(rows, &left, &right, |a, b| total(a, b).is_le())
+            }
+            FloatOperator::Greater if self.is_total => {
+                collect(rows, &left, &right, |a, b| total(a, b).is_gt())
+            }
+            FloatOperator::GreaterOrEqual if self.is_total => {
+                collect(rows, &left, &right, |a, b| total(a, b).is_ge())
+            }
             FloatOperator::Equal => collect(rows, &left, &right, |a, b| a == b),
             FloatOperator::NotEqual => collect(rows, &left, &right, |a, b| a != b),
             FloatOperator::Less => collect(rows, &left, &right, |a, b| a < b),
@@ -145,6 +184,14 @@ impl FloatComparison {
         };
         let nulls = NullBuffer::union(left.nulls(rows).as_ref(), right.nulls(rows).as_ref());
         Ok(Arc::new(BooleanArray::new(values, nulls)))
+    }
+}
+
+/// The order of `Double.compare`. There is one NaN in it.
+fn java_order(left: f64, right: f64) -> Ordering {
+    match (left.is_nan(), right.is_nan()) {
+        (false, false) => left.total_cmp(&right),
+        (left, right) => left.cmp(&right),
     }
 }
 
@@ -255,8 +302,8 @@ impl ScalarUDFImpl for FloatComparison {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let result = match args.arg_fields[0].data_type() {
-            DataType::Float32 => self.compare::<Float32Type>(&args)?,
-            DataType::Float64 => self.compare::<Float64Type>(&args)?,
+            DataType::Float32 => self.compare::<Float32Type>(&args, |a, b| java_order(a.into(), b.into()))?,
+            DataType::Float64 => self.compare::<Float64Type>(&args, java_order)?,
             other => return internal_err!("{} of {other}", self.name()),
         };
         if constant && !result.is_empty() {

@@ -12,6 +12,7 @@ use datafusion_expr::{
 use super::value::{INTERVAL, interval_field, of_millis, of_months};
 use crate::scalar::arguments::{any_nullable, array, constant_text, result_of, wrong_arguments};
 use crate::scalar::time::{Instants, months_between};
+use crate::timestamps::is_timestamp;
 
 /// `(a - b) unit`, planned as `flink_minus(a, b, 'UNIT')`: the time from b to a as an interval, of whole months for YEAR, QUARTER and MONTH,
 /// else of milliseconds.
@@ -33,7 +34,7 @@ fn of_months_unit(unit: &str) -> bool {
 /// What a time is read as: DATE and TIME as timestamps.
 fn read_as(data_type: &DataType) -> Option<DataType> {
     Some(match data_type {
-        DataType::Timestamp(_, _) => data_type.clone(),
+        time if is_timestamp(time) => time.clone(),
         DataType::Date32 => DataType::Timestamp(TimeUnit::Second, None),
         DataType::Time32(_) | DataType::Time64(_) => DataType::Time32(TimeUnit::Millisecond),
         _ => return None,

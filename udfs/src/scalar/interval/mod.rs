@@ -4,11 +4,13 @@ mod difference;
 mod interval_of;
 mod overlaps;
 mod product;
+mod shift;
 mod value;
 
 use datafusion_expr::ScalarUDF;
 
 pub use product::interval_times;
+pub use shift::Shift;
 pub(super) use value::{MONTHS, is_interval, write_interval};
 
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -17,5 +19,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         ScalarUDF::from(interval_of::IntervalOf::default()),
         interval_times(),
         overlaps::overlaps(),
+        ScalarUDF::from(Shift::new(false)),
+        ScalarUDF::from(Shift::new(true)),
     ]
 }

@@ -8,12 +8,13 @@ use arrow::datatypes::{DataType, IntervalMonthDayNanoType, TimeUnit};
 use datafusion_common::Result;
 use datafusion_expr::{ScalarFunctionArgs, ScalarUDF};
 
-use super::value::{INTERVAL, is_interval, millis};
+use super::value::{INTERVAL, is_interval, later};
 use crate::common_type::common_type_of;
-use crate::datetime::MILLIS_PER_DAY;
+use crate::datetime::NANOS_PER_DAY;
 use crate::scalar::arguments::array;
 use crate::scalar::plain::Plain;
-use crate::scalar::time::{Instants, add_months};
+use crate::scalar::time::Instants;
+use crate::timestamps::is_timestamp;
 
 /// `(a, b) OVERLAPS (c, d)`, planned as `flink_overlaps(a, b, c, d)`: whether two periods have a time in common, be it an end. Ends are
 /// times or intervals from the start, and may come first. As in Flink a TIME that goes beyond midnight comes before its start.
@@ -29,7 +30,7 @@ fn types(args: &[DataType]) -> Option<(Vec<DataType>, DataType)> {
     let time = match common_type_of(args.iter().filter(|arg| !is_interval(arg)))? {
         DataType::Date32 => DataType::Timestamp(TimeUnit::Millisecond, None),
         DataType::Time32(_) | DataType::Time64(_) => DataType::Time64(TimeUnit::Nanosecond),
-        time @ DataType::Timestamp(_, _) => time,
+        time if is_timestamp(&time) => time,
         _ => return None,
     };
     let types = args.iter().map(|arg| if is_interval(arg) { INTERVAL } else { time.clone() });
@@ -48,8 +49,7 @@ fn points(args: &ScalarFunctionArgs, index: usize) -> Result<Vec<Point>> {
         return Ok(nanos.iter().map(|nanos| nanos.map(i128::from)).collect());
     }
     let instants = Instants::new(&times, &args.config_options)?;
-    let point = |(millis, nanos): (i64, i64)| i128::from(millis) * 1_000_000 + i128::from(nanos);
-    Ok((0..args.number_rows).map(|row| instants.millis(row).map(point)).collect())
+    Ok((0..args.number_rows).map(|row| instants.nanos(row)).collect())
 }
 
 /// The ends of periods with these starts.
@@ -58,15 +58,12 @@ fn ends(args: &ScalarFunctionArgs, index: usize, starts: &[Point]) -> Result<Vec
     if !is_interval(ends.data_type()) {
         return points(args, index);
     }
-    const DAY: i128 = MILLIS_PER_DAY as i128 * 1_000_000;
     let is_time = matches!(args.arg_fields[index - 1].data_type(), DataType::Time64(_));
     let intervals = ends.as_primitive::<IntervalMonthDayNanoType>();
     let end = |(row, start): (usize, &Point)| {
         let (start, interval) = ((*start)?, intervals.is_valid(row).then(|| intervals.value(row))?);
-        let day = i64::try_from(start.div_euclid(DAY)).ok()?;
-        let months = if interval.months == 0 { day } else { add_months(day, interval.months.into()) };
-        let end = i128::from(months) * DAY + start.rem_euclid(DAY) + i128::from(millis(interval)) * 1_000_000;
-        Some(if is_time { end.rem_euclid(DAY) } else { end })
+        let end = later(start, interval)?;
+        Some(if is_time { end.rem_euclid(NANOS_PER_DAY.into()) } else { end })
     };
     Ok(starts.iter().enumerate().map(end).collect())
 }

@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 use arrow::datatypes::{DataType, Field, IntervalMonthDayNano, IntervalUnit};
 
-use crate::datetime::MILLIS_PER_DAY;
+use crate::datetime::{MILLIS_PER_DAY, NANOS_PER_DAY};
+use crate::scalar::time::add_months;
 use crate::types::FLINK_TYPE;
 
 /// The type of intervals.
@@ -35,6 +36,15 @@ pub(super) fn of_months(months: i32) -> IntervalMonthDayNano {
 /// The milliseconds of an interval that has no months.
 pub(super) fn millis(value: IntervalMonthDayNano) -> i64 {
     i64::from(value.days) * MILLIS_PER_DAY + value.nanoseconds / 1_000_000
+}
+
+/// A time in nanoseconds that is later by an interval: first by its months, of which the last day may cut the day off, then by the rest.
+/// `None` out of range.
+pub(super) fn later(nanos: i128, interval: IntervalMonthDayNano) -> Option<i128> {
+    const DAY: i128 = NANOS_PER_DAY as i128;
+    let day = i64::try_from(nanos.div_euclid(DAY)).ok()?;
+    let day = if interval.months == 0 { day } else { add_months(day, interval.months.into()) };
+    Some(i128::from(day) * DAY + nanos.rem_euclid(DAY) + i128::from(millis(interval)) * 1_000_000)
 }
 
 /// The result field of a function that makes intervals of months or of milliseconds, which only its metadata tells.

@@ -8,14 +8,15 @@ use arrow::datatypes::{DataType, Decimal128Type, Float64Type};
 use datafusion_common::Result;
 use datafusion_expr::{ScalarFunctionArgs, ScalarUDF};
 
-use crate::decimal::to_f64;
+use crate::decimal::{is_decimal, to_f64};
 use crate::scalar::arguments::array;
 use crate::scalar::plain::Plain;
 
 /// Whether a type is a number. A bare NULL, which Flink refuses here, is none.
 pub(in crate::scalar) fn is_numeric(data_type: &DataType) -> bool {
     data_type.is_signed_integer()
-        || matches!(data_type, DataType::Float32 | DataType::Float64 | DataType::Decimal128(_, _))
+        || matches!(data_type, DataType::Float32 | DataType::Float64)
+        || is_decimal(data_type)
 }
 
 /// An argument as DOUBLE. A FLOAT is widened exactly; of a DECIMAL it is the nearest double.

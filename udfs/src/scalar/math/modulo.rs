@@ -11,6 +11,7 @@ use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::decimal::is_decimal;
 use crate::scalar::arguments::{Integer, any_nullable, array, result_of, wrong_arguments};
 use crate::scalar::decimal_arithmetic::{DecimalOperator, decimal_type};
 
@@ -35,7 +36,7 @@ impl Default for Modulo {
 }
 
 fn is_number(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Decimal128(_, _)) || data_type.is_signed_integer()
+    is_decimal(data_type) || data_type.is_signed_integer()
 }
 
 impl ScalarUDFImpl for Modulo {

@@ -8,12 +8,13 @@ use datafusion_common::Result;
 use datafusion_expr::ScalarFunctionArgs;
 
 use super::doubles::is_numeric;
+use crate::decimal::is_decimal;
 use crate::scalar::arguments::array;
 
 /// A number, and its type without a scale.
 pub(super) fn types(args: &[DataType]) -> Option<(Vec<DataType>, DataType)> {
     match args {
-        [number @ DataType::Decimal128(precision, _)] => {
+        [number @ DataType::Decimal128(precision, _)] if is_decimal(number) => {
             Some((vec![number.clone()], DataType::Decimal128(*precision, 0)))
         }
         [number] if is_numeric(number) => Some((vec![number.clone()], number.clone())),

@@ -24,6 +24,7 @@ mod intervals;
 mod numbers;
 mod texts;
 mod times;
+mod wide_timestamps;
 
 fn function(name: &str) -> Arc<ScalarUDF> {
     let named = |udf: &Arc<ScalarUDF>| udf.name() == name || udf.aliases().iter().any(|alias| alias == name);
@@ -40,7 +41,12 @@ fn column(array: impl Array + 'static) -> ColumnarValue {
 
 /// Coerces and calls a function in a session with a zone.
 fn call_in(zone: &str, name: &str, args: Vec<ColumnarValue>) -> Result<(DataType, Vec<String>)> {
-    let udf = function(name);
+    invoke(zone, &function(name), args)
+}
+
+/// Coerces the arguments and calls a function.
+fn invoke(zone: &str, udf: &ScalarUDF, args: Vec<ColumnarValue>) -> Result<(DataType, Vec<String>)> {
+    let name = udf.name();
     let types: Vec<_> = args.iter().map(ColumnarValue::data_type).collect();
     let types = udf.coerce_types(&types)?;
     let args: Vec<_> =
@@ -77,6 +83,7 @@ fn call_in(zone: &str, name: &str, args: Vec<ColumnarValue>) -> Result<(DataType
     let array = result.to_array(number_rows)?;
     assert_eq!((array.data_type(), array.len()), (return_field.data_type(), number_rows), "{name}");
     let options = FormatOptions::default().with_null("NULL");
+    let array = crate::timestamps::readable(&array)?;
     let formatter = ArrayFormatter::try_new(&array, &options).unwrap();
     let texts = (0..array.len()).map(|row| formatter.value(row).to_string()).collect();
     Ok((return_field.data_type().clone(), texts))

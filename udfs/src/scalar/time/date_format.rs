@@ -8,6 +8,7 @@ use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signatur
 use super::instants::Instants;
 use crate::datetime::{LegacyPattern, LocalDateTime, Pattern, parse_lenient};
 use crate::scalar::arguments::{array, constant_text, is_text, result, strings, wrong_arguments};
+use crate::timestamps::is_timestamp;
 
 /// `DATE_FORMAT(time, pattern)`: a TIMESTAMP, or a TIMESTAMP_LTZ in the session's zone, as text, by a
 /// pattern of Java's `DateTimeFormatter`; or a text of the form `yyyy-MM-dd HH:mm:ss`, NULL if it has
@@ -34,7 +35,7 @@ impl ScalarUDFImpl for DateFormat {
 
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {
         match arg_types {
-            [time @ DataType::Timestamp(_, _), pattern] if is_text(pattern) => {
+            [time, pattern] if is_timestamp(time) && is_text(pattern) => {
                 Ok(vec![time.clone(), DataType::Utf8])
             }
             [time, pattern] if is_text(time) && is_text(pattern) => Ok(vec![DataType::Utf8, DataType::Utf8]),

@@ -13,6 +13,7 @@ use crate::datetime::{Date, MILLIS_PER_DAY};
 use crate::scalar::arguments::{array, constant_text, is_text};
 use crate::scalar::interval::is_interval;
 use crate::scalar::plain::Plain;
+use crate::timestamps::{TimestampType, TimestampUnit, Timestamps, is_timestamp};
 
 /// `EXTRACT(unit FROM time)`, planned as `date_part('UNIT', time)`: a BIGINT. A TIMESTAMP_LTZ is seen in the session's zone. Times
 /// before 1970 are cut toward 1970, as in Flink: their day may be the next one, and their hours are negative.
@@ -35,10 +36,8 @@ pub(super) fn short_form(
 }
 
 fn is_time(data_type: &DataType) -> bool {
-    matches!(
-        data_type,
-        DataType::Timestamp(_, _) | DataType::Date32 | DataType::Time32(_) | DataType::Time64(_)
-    )
+    is_timestamp(data_type)
+        || matches!(data_type, DataType::Date32 | DataType::Time32(_) | DataType::Time64(_))
 }
 
 fn one_time(args: &[DataType]) -> Option<(Vec<DataType>, DataType)> {
@@ -66,6 +65,17 @@ enum Field {
     Day(OfDay),
     Time(OfTime),
     Epoch,
+}
+
+impl Field {
+    /// The field of a day and the nanoseconds beyond it.
+    fn of(&self, day: i64, nanos: i64) -> i64 {
+        match self {
+            Field::Day(of) => of(day),
+            Field::Time(of) => of(nanos),
+            Field::Epoch => day * 86_400 + nanos / 1_000_000_000,
+        }
+    }
 }
 
 fn field(unit: &str) -> Result<Field> {
@@ -111,6 +121,9 @@ pub(super) fn extract(args: &ScalarFunctionArgs, index: usize, unit: &str) -> Re
     {
         return plan_err!("unit {unit} can not be applied to time variable");
     }
+    if let Some(of) = TimestampType::of(times.data_type()).filter(|of| of.digits() > 3) {
+        return of_fine(&times, of, &field, unit, args);
+    }
     let zone = session_zone(&args.config_options)?;
     let (values, per_second, zone) = match times.data_type() {
         DataType::Date32 => (cast(&cast(&times, &DataType::Int32)?, &DataType::Int64)?, None, None),
@@ -143,13 +156,46 @@ pub(super) fn extract(args: &ScalarFunctionArgs, index: usize, unit: &str) -> Re
     };
     let fields: Int64Array = values.as_primitive::<Int64Type>().unary(|value| {
         let (day, nanos) = split(value);
-        match field {
-            Field::Day(of) => of(day),
-            Field::Time(of) => of(nanos),
-            Field::Epoch => day * 86_400 + nanos / 1_000_000_000,
-        }
+        field.of(day, nanos)
     });
     Ok(Arc::new(fields))
+}
+
+/// A field of timestamps that have more digits than milliseconds. As in Flink all but MICROSECOND and NANOSECOND are those of the whole
+/// milliseconds, and these two count on from them.
+fn of_fine(
+    times: &ArrayRef,
+    of: TimestampType,
+    field: &Field,
+    unit: &str,
+    args: &ScalarFunctionArgs,
+) -> Result<ArrayRef> {
+    let zone = if of.is_instant { Some(session_zone(&args.config_options)?) } else { None };
+    let digits = match unit {
+        "NANOSECOND" => Some(1),
+        "MICROSECOND" => Some(1_000),
+        _ => None,
+    };
+    let value = |millis: i64, nanos: i64| {
+        let millis = zone.map_or(millis, |zone| zone.to_local(millis));
+        let (day, of_day) = (millis / MILLIS_PER_DAY, millis % MILLIS_PER_DAY);
+        let nanos = match digits {
+            Some(digit) => of_day % 1_000 * 1_000_000 + nanos / digit * digit,
+            None => of_day * 1_000_000,
+        };
+        field.of(day, nanos)
+    };
+    if let TimestampUnit::Arrow(unit) = of.unit {
+        let per_milli = if unit == TimeUnit::Nanosecond { 1_000_000 } else { 1_000 };
+        let numbers = cast(times, &DataType::Int64)?;
+        let fields: Int64Array = numbers.as_primitive::<Int64Type>().unary(|number| {
+            value(number.div_euclid(per_milli), number.rem_euclid(per_milli) * (1_000_000 / per_milli))
+        });
+        return Ok(Arc::new(fields));
+    }
+    let times = Timestamps::new(times)?;
+    let row = |row: usize| times.millis(row).map(|(millis, nanos)| value(millis, nanos));
+    Ok(Arc::new((0..args.number_rows).map(row).collect::<Int64Array>()))
 }
 
 /// The unit of intervals, of years and months or of days and a time.

@@ -13,6 +13,7 @@ use datafusion_expr::{
 use super::instants::Instants;
 use crate::datetime::{MILLIS_PER_DAY, TimeUnitRange, ceil, ceil_date, floor, floor_date};
 use crate::scalar::arguments::{any_nullable, array, constant_text, is_text, result_of, wrong_arguments};
+use crate::timestamps::{TimestampType, is_timestamp};
 
 /// To which side a time is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -97,16 +98,10 @@ impl FloorCeil {
     fn timestamps(
         &self,
         unit: TimeUnitRange,
-        time_unit: TimeUnit,
+        of: TimestampType,
         array: &ArrayRef,
         times: &Instants,
     ) -> Result<ArrayRef> {
-        let per_milli = |millis: i64| match time_unit {
-            TimeUnit::Second => Some(millis.div_euclid(1_000)),
-            TimeUnit::Millisecond => Some(millis),
-            TimeUnit::Microsecond => millis.checked_mul(1_000),
-            TimeUnit::Nanosecond => millis.checked_mul(1_000_000),
-        };
         let rounded = (0..array.len()).map(|row| {
             let Some((mut millis, nanos)) = times.millis(row) else { return Ok(None) };
             if unit == TimeUnitRange::Millisecond && self.rounding == Rounding::Ceil && nanos > 0 {
@@ -116,13 +111,14 @@ impl FloorCeil {
             let zone = times.zone.filter(|_| unit >= TimeUnitRange::Hour);
             // the offset is that of the instant, not that of the boundary
             let offset = zone.map_or(0, |zone| zone.to_local(millis) - millis);
-            let rounded = self.round(unit, millis + offset) - offset;
-            match per_milli(rounded) {
-                Some(value) => Ok(Some(value)),
-                None => exec_err!("{} of a timestamp is out of range", self.sql_name()),
-            }
+            Ok(Some((self.round(unit, millis + offset) - offset, 0)))
         });
-        let rounded: ArrayRef = Arc::new(rounded.collect::<Result<Int64Array>>()?);
+        let beyond = |_| exec_err!("{} of a timestamp is out of range", self.sql_name());
+        let rounded = of.collect(rounded, beyond)?;
+        if rounded.data_type() == array.data_type() {
+            return Ok(rounded);
+        }
+        // it may name a zone of its own
         Ok(cast(&rounded, array.data_type())?)
     }
 }
@@ -141,13 +137,13 @@ impl ScalarUDFImpl for FloorCeil {
 
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {
         match arg_types {
-            [
-                time @ (DataType::Date32
-                | DataType::Time32(_)
-                | DataType::Time64(_)
-                | DataType::Timestamp(_, _)),
-                unit,
-            ] if is_text(unit) => Ok(vec![time.clone(), DataType::Utf8]),
+            [time, unit]
+                if is_text(unit)
+                    && (is_timestamp(time)
+                        || matches!(time, DataType::Date32 | DataType::Time32(_) | DataType::Time64(_))) =>
+            {
+                Ok(vec![time.clone(), DataType::Utf8])
+            }
             _ => {
                 let name = self.sql_name();
                 Err(wrong_arguments(name, arg_types, &format!("{name}(<DATETIME> TO <TIME_UNIT>)")))
@@ -171,12 +167,12 @@ impl ScalarUDFImpl for FloorCeil {
         };
         let unit: TimeUnitRange = unit.parse()?;
         let times = array(&args, 0)?;
-        let rounded = match times.data_type() {
-            DataType::Date32 => self.dates(unit, &times)?,
-            DataType::Timestamp(time_unit, _) => {
+        let rounded = match (times.data_type(), TimestampType::of(times.data_type())) {
+            (_, Some(of)) => {
                 let instants = Instants::new(&times, &args.config_options)?;
-                self.timestamps(unit, *time_unit, &times, &instants)?
+                self.timestamps(unit, of, &times, &instants)?
             }
+            (DataType::Date32, None) => self.dates(unit, &times)?,
             _ => self.times(unit, &times)?,
         };
         result_of(&args, rounded)

@@ -1,5 +1,6 @@
 //! Functions of dates and times.
 
+mod arrow_timestamp;
 mod convert_tz;
 mod date_format;
 mod day_of_month;
@@ -26,6 +27,7 @@ mod year;
 
 use datafusion_expr::ScalarUDF;
 
+pub use arrow_timestamp::arrow_timestamp;
 pub use date_format::DateFormat;
 pub use extract::extract_udf;
 pub use floor_ceil::{FloorCeil, Rounding};
@@ -39,6 +41,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         ScalarUDF::from(FloorCeil::new(Rounding::Floor)),
         ScalarUDF::from(FloorCeil::new(Rounding::Ceil)),
         ScalarUDF::from(ToTimestamp::default()),
+        arrow_timestamp(),
         convert_tz::convert_tz(),
         day_of_month::day_of_month(),
         day_of_week::day_of_week(),

@@ -11,6 +11,7 @@ use super::instants::Instants;
 use crate::datetime::{Date, MILLIS_PER_DAY};
 use crate::scalar::arguments::{array, constant_text, is_text};
 use crate::scalar::plain::Plain;
+use crate::timestamps::is_timestamp;
 
 /// `TIMESTAMPDIFF(unit, a, b)`, planned as `flink_timestampdiff('UNIT', a, b)`: the whole units from a to b as
 /// an INT, which wraps. Weeks are counted from the wrapped seconds, as in Flink.
@@ -20,13 +21,13 @@ pub(super) fn timestamp_difference() -> ScalarUDF {
 }
 
 fn is_time(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Timestamp(_, _) | DataType::Date32 | DataType::Null)
+    is_timestamp(data_type) || matches!(data_type, DataType::Date32 | DataType::Null)
 }
 
 /// What a time is read as: a DATE is its midnight.
 fn read_as(data_type: &DataType) -> DataType {
     match data_type {
-        DataType::Timestamp(_, _) => data_type.clone(),
+        time if is_timestamp(time) => time.clone(),
         _ => DataType::Timestamp(TimeUnit::Second, None),
     }
 }

@@ -7,13 +7,14 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, Operator};
 use datafusion_streaming_udfs::scalar::{
-    DecimalArithmetic, DecimalOperator, Modulo, integer_division, interval_times,
+    DecimalArithmetic, DecimalOperator, Modulo, Shift, integer_division, interval_times,
 };
+use datafusion_streaming_udfs::timestamps::is_wide_timestamp;
 use datafusion_streaming_udfs::types::type_name;
 
 use super::exact::exact_type;
 use super::kinds::{is_datetime, is_decimal, is_exact, is_float, is_interval};
-use super::{Operation, call_udf, is_constant};
+use super::{Operation, call, call_udf, is_constant};
 use crate::sql::TypeKind;
 
 pub(super) fn arithmetic(
@@ -129,6 +130,12 @@ fn intervals(
         }
         (false, true) if op == Operator::Multiply && left.is_signed_integer() => {
             Ok(Transformed::yes(call_udf(interval_times(), vec![*operation.right, *operation.left])))
+        }
+        (true, false) if is_wide_timestamp(right) && op == Operator::Plus => {
+            Ok(Transformed::yes(call(Shift::new(false), vec![*operation.right, *operation.left])))
+        }
+        (false, true) if is_wide_timestamp(left) && matches!(op, Operator::Plus | Operator::Minus) => {
+            Ok(Transformed::yes(operation.call(Shift::new(op == Operator::Minus))))
         }
         (false, true) => Ok(finer(operation, left, schema)),
         _ => Ok(Transformed::no(operation.plain())),

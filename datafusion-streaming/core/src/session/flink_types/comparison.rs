@@ -8,6 +8,7 @@ use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, Operator, lit, when};
 use datafusion_streaming_udfs::common_type::common_type;
 use datafusion_streaming_udfs::scalar::{FloatComparison, FloatOperator};
+use datafusion_streaming_udfs::timestamps::has_wide_timestamps;
 use datafusion_streaming_udfs::types::type_name;
 
 use super::choices::least_restrictive;
@@ -65,7 +66,8 @@ pub(super) fn comparison(
     Ok(Transformed::yes(match (left, right) {
         _ if is_number(left) && is_number(right) && (is_float(left) || is_float(right)) => {
             let common = float_type(op, left, right);
-            floats(operation.cast_to(&common, left, right))?
+            let total = is_decimal(left) || is_decimal(right);
+            floats(operation.cast_to(&common, left, right), total)?
         }
         _ if is_text(left) && is_number(right) || is_number(left) && is_text(right) => {
             if is_equality(op) {
@@ -77,9 +79,17 @@ pub(super) fn comparison(
             }
             let number = if is_number(left) { left } else { right };
             let operation = operation.cast_to(number, left, right);
-            if is_float(number) { floats(operation)? } else { operation.plain() }
+            if is_float(number) { floats(operation, false)? } else { operation.plain() }
         }
         (DataType::Boolean, text) | (text, DataType::Boolean) if is_text(text) => never_equal(operation)?,
+        _ if left != right && (has_wide_timestamps(left) || has_wide_timestamps(right)) => {
+            match common_type(left, right) {
+                Some(common) => operation.cast_to(&common, left, right).plain(),
+                None if is_text(left) => operation.cast_to(right, left, right).plain(),
+                None if is_text(right) => operation.cast_to(left, left, right).plain(),
+                None => return refused(),
+            }
+        }
         _ if is_text(left) && is_datetime(right) => operation.cast_to(right, left, right).plain(),
         _ if is_datetime(left) && is_text(right) => operation.cast_to(left, left, right).plain(),
         (DataType::Date32, _) if is_timestamp(right) => return refused(),
@@ -120,8 +130,8 @@ pub(super) fn float_type(op: Operator, left: &DataType, right: &DataType) -> Dat
     }
 }
 
-/// A comparison of two FLOATs or two DOUBLEs.
-fn floats(operation: Operation) -> Result<Expr> {
+/// A comparison of two FLOATs or two DOUBLEs, in the total order if it asks for an order and one was a DECIMAL.
+fn floats(operation: Operation, total: bool) -> Result<Expr> {
     let Some(operator) = float_operator(operation.op) else { return Ok(operation.plain()) };
     let is_nan = |side: &Expr| is_constant(side) && names_nan(side);
     let distinct = matches!(operator, FloatOperator::Distinct | FloatOperator::NotDistinct);
@@ -130,7 +140,10 @@ fn floats(operation: Operation) -> Result<Expr> {
         return plan_err!("Infinite or NaN: IS DISTINCT FROM takes no constant of these");
     }
     if operation.left != operation.right || operation.left.is_volatile() {
-        return Ok(operation.call(FloatComparison::new(operator)));
+        return Ok(operation.call(match total {
+            true => FloatComparison::total(operator),
+            false => FloatComparison::new(operator),
+        }));
     }
     // Flink's optimizer takes a value for equal to itself, even NaN
     let holds = matches!(
@@ -194,6 +207,9 @@ pub(super) fn between(between: Between, schema: &DFSchema) -> Result<Transformed
     };
     let left = compare(expr.as_ref().clone(), above, *low, schema)?;
     let right = compare(*expr, below, *high, schema)?;
+    if let Some(merged) = float_logic::merged(&left, both, &right)? {
+        return Ok(Transformed::yes(merged));
+    }
     Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr {
         left: Box::new(left),
         op: both,

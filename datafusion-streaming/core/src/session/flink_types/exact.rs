@@ -76,10 +76,23 @@ fn merged(left: FlinkType, right: FlinkType) -> FlinkType {
         (left, right) if left == right => left,
         (left, right) => match (length(&left), length(&right)) {
             (Some((left, _)), Some((right, _))) => TypeKind::VarChar(left.max(right)),
-            _ => left,
+            _ => more_digits(left, right),
         },
     };
     FlinkType { kind, nullable }
+}
+
+/// Of two timestamps of one Arrow type the one with more digits; else the first.
+fn more_digits(left: TypeKind, right: TypeKind) -> TypeKind {
+    match (&left, &right) {
+        (TypeKind::Timestamp(digits), TypeKind::Timestamp(others))
+        | (TypeKind::TimestampLtz(digits), TypeKind::TimestampLtz(others))
+            if others > digits =>
+        {
+            right
+        }
+        _ => left,
+    }
 }
 
 /// The type in common of several expressions that have the same Arrow type.

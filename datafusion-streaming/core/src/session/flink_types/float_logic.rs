@@ -7,6 +7,8 @@
 //! | `x <> 1e0 AND x <> 2e0` | `NOT x IN (1e0, 2e0)` |
 //! | `x < 1e0 OR x >= 1e0` | TRUE, for NaN too, or NULL |
 //! | `x < 1e0 OR x > 1e0` | `x <> 1e0` |
+//! | `x < 0.5 OR x > 1` | both compared in the total order, in which a DECIMAL is compared: true for NaN |
+//! | `x > 0.5 OR x = 1.5` | both compared as DOUBLE, as `=` does: false for NaN |
 
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator, lit, when};
@@ -74,6 +76,14 @@ pub(super) fn merged(left: &Expr, op: Operator, right: &Expr) -> Result<Option<E
         }
         return Ok(merged(first, op, right)?.map(|first| joined(first, second.as_ref().clone())));
     }
+    match one_predicate(left, op, right)? {
+        Some(merged) => Ok(Some(merged)),
+        None => Ok(in_one_order(left, op, right)),
+    }
+}
+
+/// The one predicate that two become.
+fn one_predicate(left: &Expr, op: Operator, right: &Expr) -> Result<Option<Expr>> {
     let (Some(left), Some(right)) = (Term::of(left), Term::of(right)) else { return Ok(None) };
     let negated = op == Operator::And;
     if let (Some((operand, mut constants)), Some((other, more))) =
@@ -117,6 +127,75 @@ pub(super) fn merged(left: &Expr, op: Operator, right: &Expr) -> Result<Option<E
     Ok(hole.then(|| {
         call(FloatComparison::new(FloatOperator::NotEqual), vec![operand.clone(), constant.clone()])
     }))
+}
+
+/// How Flink compares a number with constants that it has put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    /// With an integer: as with whatever else it stands beside.
+    Any,
+    /// With a DECIMAL: in the total order.
+    Total,
+    /// With a DOUBLE, or for equality.
+    Double,
+}
+
+/// What a comparison with a constant asks for, as it was written.
+fn order_of(comparison: &Expr) -> Option<(&Expr, Order)> {
+    let Expr::ScalarFunction(function) = comparison else { return None };
+    let float = function.func.inner().downcast_ref::<FloatComparison>()?;
+    let [left, right] = function.args.as_slice() else { return None };
+    let finite = |expr| number(expr).is_some_and(f64::is_finite);
+    let (operand, constant) = match (finite(left), finite(right)) {
+        (false, true) => (left, right),
+        (true, false) => (right, left),
+        _ => return None,
+    };
+    let order = match float.is_total() {
+        true => Order::Total,
+        false if float.operator().is_order() && is_integer(constant) => Order::Any,
+        false => Order::Double,
+    };
+    Some((operand, order))
+}
+
+/// Whether a constant was written as an integer.
+fn is_integer(constant: &Expr) -> bool {
+    match constant {
+        Expr::Alias(alias) => is_integer(&alias.expr),
+        Expr::Negative(operand) => is_integer(operand),
+        Expr::Literal(value, _) => value.data_type().is_integer(),
+        Expr::Cast(cast) => is_integer(&cast.expr),
+        Expr::ScalarFunction(function) if function.func.name() == "flink_cast" => {
+            function.args.first().is_some_and(is_integer)
+        }
+        _ => false,
+    }
+}
+
+/// Two comparisons of one number with constants, both in the order that these have in common; `None` if they are so already.
+fn in_one_order(left: &Expr, op: Operator, right: &Expr) -> Option<Expr> {
+    let ((operand, left_order), (other, right_order)) = (order_of(left)?, order_of(right)?);
+    if operand != other || operand.is_volatile() {
+        return None;
+    }
+    let order = left_order.max(right_order);
+    let (left, left_changed) = compared_in(left, order)?;
+    let (right, right_changed) = compared_in(right, order)?;
+    let joined = Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) });
+    (left_changed || right_changed).then_some(joined)
+}
+
+/// A comparison in this order, and whether it was in another.
+fn compared_in(comparison: &Expr, order: Order) -> Option<(Expr, bool)> {
+    let Expr::ScalarFunction(function) = comparison else { return None };
+    let float = function.func.inner().downcast_ref::<FloatComparison>()?;
+    let total = order == Order::Total && float.operator().is_order();
+    if total == float.is_total() {
+        return Some((comparison.clone(), false));
+    }
+    let wanted = if total { FloatComparison::total } else { FloatComparison::new };
+    Some((call(wanted(float.operator()), function.args.clone()), true))
 }
 
 /// `x IN (…)` or `x NOT IN (…)` of finite constants, which are looked up by their bits where they are several.

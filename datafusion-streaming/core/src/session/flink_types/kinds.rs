@@ -1,10 +1,8 @@
 //! Kinds of types.
 
 use arrow::datatypes::DataType;
-
-pub(super) fn is_decimal(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Decimal128(_, _))
-}
+pub(super) use datafusion_streaming_udfs::decimal::is_decimal;
+pub(super) use datafusion_streaming_udfs::timestamps::is_timestamp;
 
 pub(super) fn is_exact(data_type: &DataType) -> bool {
     is_decimal(data_type) || data_type.is_signed_integer()
@@ -20,10 +18,6 @@ pub(super) fn is_number(data_type: &DataType) -> bool {
 
 pub(super) fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
-}
-
-pub(super) fn is_timestamp(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Timestamp(_, _))
 }
 
 pub(super) fn is_datetime(data_type: &DataType) -> bool {

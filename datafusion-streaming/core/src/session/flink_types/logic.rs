@@ -126,7 +126,9 @@ pub(super) fn negation(operand: Box<Expr>) -> Result<Transformed<Expr>> {
 fn negated(expr: Expr) -> Expr {
     match expr {
         Expr::ScalarFunction(function) => match float_comparison(&function.func) {
-            Some(comparison) => call(FloatComparison::new(comparison.operator().negated()), function.args),
+            Some(comparison) => {
+                call(comparison.with_operator(comparison.operator().negated()), function.args)
+            }
             None => Expr::Not(Box::new(Expr::ScalarFunction(function))),
         },
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {

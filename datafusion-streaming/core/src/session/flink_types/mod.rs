@@ -26,7 +26,7 @@ mod planner;
 mod unions;
 mod values;
 
-pub(super) use planner::Arithmetic;
+pub(crate) use planner::Arithmetic;
 
 use std::sync::Arc;
 
@@ -34,14 +34,17 @@ use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
-use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr::{InSubquery, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, ScalarUDFImpl, TryCast,
+    BinaryExpr, Cast, Expr, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF,
+    ScalarUDFImpl, TryCast,
 };
 use datafusion::optimizer::AnalyzerRule;
+use datafusion_streaming_udfs::common_type::common_type;
 use datafusion_streaming_udfs::scalar::FlinkCast;
+use datafusion_streaming_udfs::timestamps::has_wide_timestamps;
 
 /// Plans operators and casts whose Flink meaning is not DataFusion's as calls of Flink's functions, and casts
 /// operands to the types in which Flink computes. It runs before DataFusion's type coercion, which leaves what has
@@ -80,8 +83,54 @@ fn plan_types(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         Ok(Transformed::new(planned.data, planned.transformed || expr.transformed, planned.tnr)
             .update_data(|expr| name.restore(expr)))
     })?;
+    let planned = planned.map_data(|plan| match plan {
+        LogicalPlan::Join(join) => Ok(LogicalPlan::Join(with_keys_of_one_type(join)?)),
+        other => Ok(other),
+    })?;
     // the types of the inputs may be others now
     planned.map_data(LogicalPlan::recompute_schema)
+}
+
+/// Casts keys of a join to the timestamps that they have in common, where DataFusion would not.
+fn with_keys_of_one_type(mut join: Join) -> Result<Join> {
+    for (left, right) in &mut join.on {
+        let (Ok(left_type), Ok(right_type)) =
+            (left.get_type(join.left.schema()), right.get_type(join.right.schema()))
+        else {
+            continue;
+        };
+        if left_type != right_type
+            && (has_wide_timestamps(&left_type) || has_wide_timestamps(&right_type))
+            && let Some(common) = common_type(&left_type, &right_type)
+        {
+            *left = *cast(Box::new(std::mem::take(left)), &left_type, &common);
+            *right = *cast(Box::new(std::mem::take(right)), &right_type, &common);
+        }
+    }
+    Ok(join)
+}
+
+/// `x IN (SELECT …)` of timestamps that have another type.
+fn in_subquery(predicate: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let InSubquery { expr, mut subquery, negated } = predicate;
+    let field = subquery.subquery.schema().fields().first().cloned();
+    let (Ok(value_type), Some(field)) = (expr.get_type(schema), field) else {
+        return Ok(Transformed::no(Expr::InSubquery(InSubquery { expr, subquery, negated })));
+    };
+    let found_type = field.data_type();
+    let wide = has_wide_timestamps(&value_type) || has_wide_timestamps(found_type);
+    let common = if wide && &value_type != found_type { common_type(&value_type, found_type) } else { None };
+    let Some(common) = common else {
+        return Ok(Transformed::no(Expr::InSubquery(InSubquery { expr, subquery, negated })));
+    };
+    let expr = cast(expr, &value_type, &common);
+    if found_type != &common {
+        let column = subquery.subquery.schema().columns().into_iter().map(Expr::Column).next();
+        let column = cast(Box::new(column.unwrap_or_default()), found_type, &common).alias(field.name());
+        let plan = LogicalPlanBuilder::from(Arc::clone(&subquery.subquery)).project([column])?.build()?;
+        subquery = subquery.with_plan(Arc::new(plan));
+    }
+    Ok(Transformed::yes(Expr::InSubquery(InSubquery { expr, subquery, negated })))
 }
 
 fn typed(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
@@ -177,10 +226,18 @@ fn expr_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Ok(Transformed::yes(call(FlinkCast::new(field, true), vec![*expr])))
         }
         Expr::Not(operand) => logic::negation(operand),
+        Expr::Negative(operand)
+            if operand.get_type(schema).is_ok_and(|data_type| kinds::is_timestamp(&data_type)) =>
+        {
+            plan_err!(
+                "Cannot apply '-' to arguments of type '-<TIMESTAMP>': {operand} is no number or interval"
+            )
+        }
         Expr::IsNull(operand) => Ok(logic::null_test(*operand, true)),
         Expr::IsNotNull(operand) => Ok(logic::null_test(*operand, false)),
         Expr::Between(between) => comparison::between(between, schema),
         Expr::InList(list) => comparison::in_list(list, schema),
+        Expr::InSubquery(predicate) => in_subquery(predicate, schema),
         Expr::Case(case) => choices::case(case, schema),
         Expr::Like(like) => functions::like(like),
         Expr::SimilarTo(similar) => functions::similar_to(similar),

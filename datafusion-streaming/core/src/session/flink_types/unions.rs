@@ -7,12 +7,13 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, Result, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Union};
 use datafusion_streaming_udfs::common_type::common_type;
+use datafusion_streaming_udfs::timestamps::has_wide_timestamps;
 
 use super::cast;
 use super::choices::least_restrictive;
 use super::kinds::{is_datetime, is_number, is_text};
 
-/// Casts numbers of the inputs to the types that they have in common in Flink, which are not always
+/// Casts numbers and timestamps of the inputs to the types that they have in common in Flink, which are not always
 /// DataFusion's. Refuses columns that have no type in common.
 pub(super) fn typed(union: Union) -> Result<Transformed<LogicalPlan>> {
     check(&union)?;
@@ -22,11 +23,18 @@ pub(super) fn typed(union: Union) -> Result<Transformed<LogicalPlan>> {
     let common = |(index, field): (usize, &Arc<arrow::datatypes::Field>)| {
         let mut types = others.iter().map(|other| other.schema().field(index).data_type());
         types.try_fold(field.data_type().clone(), |common, next| {
-            (is_number(&common) && is_number(next)).then(|| least_restrictive(&common, next)).flatten()
+            let ours = is_number(&common) && is_number(next)
+                || has_wide_timestamps(&common)
+                || has_wide_timestamps(next);
+            ours.then(|| least_restrictive(&common, next)).flatten()
         })
     };
     let common: Vec<Option<DataType>> = first.schema().fields().iter().enumerate().map(common).collect();
-    let mut changed = false;
+    // the first input may have got other types since the union was planned
+    let mut changed =
+        first.schema().fields().iter().zip(union.schema.fields()).any(|(now, before)| {
+            now.data_type() != before.data_type() && has_wide_timestamps(now.data_type())
+        });
     let mut inputs = Vec::with_capacity(union.inputs.len());
     for input in &union.inputs {
         let mut casts = false;

@@ -19,6 +19,8 @@
 //! | `OVER (w ORDER BY ts)` | `OVER (PARTITION BY k ORDER BY ts)` | DataFusion passes over the name `w` |
 //! | `FETCH FIRST 5 ROWS ONLY` | `LIMIT 5` | |
 //! | `FROM (SELECT …)` | `FROM (SELECT …) AS $derived1` | else the names of tables in it would be visible |
+//! | `a IS DISTINCT FROM b` | ``a `IS DISTINCT FROM` b`` | an operator whose operands may be of different types |
+//! | `VALUES (TIMESTAMP '…'), (TIMESTAMP '….5')` | `VALUES (TIMESTAMP(1) '…'), …` | of as many digits |
 //! | `a[1].b` | `a[1].'b'` | DataFusion's form of it |
 //! | `FROM TABLE(f(…))` | `FROM f(…)` | one form for all table functions |
 //! | `FROM LATERAL TABLE(f(…))` | `FROM LATERAL f(…)` | |
@@ -32,6 +34,7 @@ mod aliases;
 mod columns;
 mod group_windows;
 mod grouping;
+mod inserted;
 pub(super) mod lookup_options;
 mod numbers;
 mod projection;
@@ -40,26 +43,34 @@ mod set_operations;
 pub(super) mod state_ttl;
 mod table_functions;
 mod using;
+mod values;
 mod windows;
 
 use std::mem;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Array, Distinct, Expr, Fetch, Function, LimitClause, NamedWindowDefinition, NamedWindowExpr,
-    ObjectName, Offset, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor,
-    TableWithJoins, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowSpec, WindowType,
+    AccessExpr, Array, BinaryOperator, Distinct, Expr, Fetch, Function, LimitClause, NamedWindowDefinition,
+    NamedWindowExpr, ObjectName, Offset, OrderByKind, Query, Select, SelectItem, SetExpr, Statement,
+    TableAlias, TableFactor, TableWithJoins, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
+    WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use super::ast::{call, quoted, text};
 use super::tokens;
 use super::visit::visit_mut;
+pub(crate) use inserted::{CastColumn, cast_inserted};
 use numbers::keep;
 pub(crate) use set_operations::{EXCEPT_ALL, INTERSECT_ALL};
 pub(crate) use state_ttl::STATE_TTL;
 pub(crate) use table_functions::AS_OF;
+
+/// The operator that `a IS DISTINCT FROM b` becomes, which planners of operators get to see.
+pub(crate) const IS_DISTINCT_FROM: &str = "IS DISTINCT FROM";
+
+/// The operator that `a IS NOT DISTINCT FROM b` becomes.
+pub(crate) const IS_NOT_DISTINCT_FROM: &str = "IS NOT DISTINCT FROM";
 
 /// Rewrites a query in place.
 ///
@@ -127,6 +138,9 @@ impl VisitorMut for Rewriter {
 
     fn post_visit_query(&mut self, query: &mut Query) -> Flow {
         self.depth -= 1;
+        if let SetExpr::Values(rows) = query.body.as_mut() {
+            values::unify_timestamps(rows);
+        }
         if !self.inserting {
             projection::name_values(query);
         } else if self.depth > 0 {
@@ -235,9 +249,24 @@ fn rewrite_expr(expr: &mut Expr) -> Result<(), ParserError> {
         Expr::Prefixed { value, .. } => *expr = mem::replace(value, Expr::value(Value::Null)),
         Expr::CompoundFieldAccess { root, access_chain } => name_fields(root, access_chain),
         Expr::Tuple(values) => *expr = call("row", mem::take(values)),
+        Expr::IsDistinctFrom(left, right) => {
+            let (left, right) = (taken(left), taken(right));
+            let op = BinaryOperator::Custom(IS_DISTINCT_FROM.into());
+            *expr = Expr::BinaryOp { left, op, right };
+        }
+        Expr::IsNotDistinctFrom(left, right) => {
+            let (left, right) = (taken(left), taken(right));
+            let op = BinaryOperator::Custom(IS_NOT_DISTINCT_FROM.into());
+            *expr = Expr::BinaryOp { left, op, right };
+        }
         _ => {}
     }
     Ok(())
+}
+
+/// An expression out of its place.
+fn taken(expr: &mut Box<Expr>) -> Box<Expr> {
+    mem::replace(expr, Box::new(Expr::value(Value::Null)))
 }
 
 /// Refuses what sqlparser takes and Flink does not.

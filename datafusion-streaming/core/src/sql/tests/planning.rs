@@ -13,6 +13,7 @@ use datafusion::physical_plan::ColumnarValue;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use super::*;
+use crate::session::Arithmetic;
 
 fn session() -> SessionContext {
     let config = SessionConfig::new()
@@ -21,12 +22,12 @@ fn session() -> SessionContext {
         .set_bool("datafusion.sql_parser.map_string_types_to_utf8view", false)
         .set_bool("datafusion.sql_parser.enable_subquery_sort_elimination", false)
         .set_str("datafusion.sql_parser.default_null_ordering", "nulls_min");
-    let state = SessionStateBuilder::new()
+    let mut builder = SessionStateBuilder::new()
         .with_config(config)
         .with_default_features()
-        .with_type_planner(Arc::new(FlinkTypePlanner))
-        .build();
-    let ctx = SessionContext::new_with_state(state);
+        .with_type_planner(Arc::new(FlinkTypePlanner));
+    builder.expr_planners().get_or_insert_default().insert(0, Arc::new(Arithmetic));
+    let ctx = SessionContext::new_with_state(builder.build());
     // Flink's functions, as far as these tests need them for planning.
     let millis = || DataType::Timestamp(TimeUnit::Millisecond, None);
     let interval = || DataType::Interval(IntervalUnit::MonthDayNano);

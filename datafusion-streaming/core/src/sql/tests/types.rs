@@ -91,7 +91,8 @@ fn arrow_counterparts() {
         ("TIMESTAMP(0)", DataType::Timestamp(TimeUnit::Second, None)),
         ("TIMESTAMP(1)", DataType::Timestamp(TimeUnit::Millisecond, None)),
         ("TIMESTAMP_LTZ(6)", ltz(TimeUnit::Microsecond)),
-        ("TIMESTAMP_LTZ(7)", ltz(TimeUnit::Nanosecond)),
+        ("TIMESTAMP(9)", DataType::Decimal128(37, -9)),
+        ("TIMESTAMP_LTZ(7)", DataType::Decimal128(38, -9)),
         ("INTERVAL DAY", DataType::Interval(IntervalUnit::MonthDayNano)),
         ("ARRAY<INT NOT NULL>", DataType::new_list(DataType::Int32, true)),
         (
@@ -118,6 +119,7 @@ fn fields_carry_what_arrow_cannot_tell() {
         "VARCHAR(3)",
         "BINARY(2)",
         "TIMESTAMP(1)",
+        "TIMESTAMP(8)",
         "TIME(4)",
         "ARRAY<INT NOT NULL>",
         "MULTISET<STRING>",

@@ -15,6 +15,7 @@ use super::late_rows::{LateFor, LateRowsNode};
 use super::local_window_aggregate::{LocalWindowAggregateNode, SliceSource};
 use super::session::{SessionAggregateNode, SessionTvfNode};
 use super::slice_aggregate::SliceAggregateNode;
+use super::testing::Random;
 use super::window_aggregate::{EmitStrategy, GroupColumn, WindowAggregateNode};
 use super::window_join::{WindowColumns, WindowJoinInput, WindowJoinNode};
 use super::window_rank::WindowRankNode;
@@ -28,17 +29,6 @@ type Row = (RowKind, i64, i64, i64);
 
 /// A line of the result: window, key, and what is aggregated.
 type Line = ((i64, i64), i64, Vec<i64>);
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: i64) -> i64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as i64
-    }
-}
 
 fn timestamp() -> DataType {
     DataType::Timestamp(TimeUnit::Millisecond, None)

@@ -27,6 +27,27 @@ pub enum OverCall {
         /// The value where there is no such row; NULL by default.
         default: Option<ScalarValue>,
     },
+    /// The value of a row behind, in the order of time and arrival. Flink has no LEAD in a stream.
+    Lead {
+        /// The column of the value.
+        column: usize,
+        /// How many rows behind.
+        offset: usize,
+        /// The value where there is no such row; NULL by default.
+        default: Option<ScalarValue>,
+    },
+}
+
+impl OverCall {
+    /// The column and the default of LAG and LEAD.
+    pub(super) fn as_shift(&self) -> Option<(usize, Option<&ScalarValue>)> {
+        match self {
+            OverCall::Lag { column, default, .. } | OverCall::Lead { column, default, .. } => {
+                Some((*column, default.as_ref()))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for OverCall {
@@ -37,6 +58,7 @@ impl fmt::Display for OverCall {
             OverCall::Rank => f.write_str("rank()"),
             OverCall::DenseRank => f.write_str("dense_rank()"),
             OverCall::Lag { column, offset, .. } => write!(f, "lag(${column}, {offset})"),
+            OverCall::Lead { column, offset, .. } => write!(f, "lead(${column}, {offset})"),
         }
     }
 }

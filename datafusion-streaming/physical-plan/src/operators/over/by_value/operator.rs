@@ -10,7 +10,7 @@ use arrow::array::{
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::{cast, interleave, take};
 use arrow::datatypes::{DataType, Schema};
-use datafusion_common::{Result, ScalarValue};
+use datafusion_common::{Result, ScalarValue, internal_err};
 use datafusion_streaming_udfs::aggregate::{Fate, OutputLayout};
 
 use super::ValueOverNode;
@@ -82,7 +82,8 @@ impl<K: SortKey> ValueOver<K> {
                     calls.push(call.clone());
                 }
                 OverCall::Lag { column, .. } => arguments.push(*column),
-                _ => {}
+                OverCall::Lead { .. } => return internal_err!("LEAD over a column that is no time"),
+                OverCall::RowNumber | OverCall::Rank | OverCall::DenseRank => {}
             }
         }
         let mut aggregates = Aggregates::try_new(&calls, &types, false)?;
@@ -157,7 +158,7 @@ impl<K: SortKey> ValueOver<K> {
                     Arc::new(Int64Array::from_iter_values(first.iter().map(|row| *row as i64 + 1)))
                 }
                 OverCall::DenseRank => Arc::new(Int64Array::from(different.clone())),
-                OverCall::Lag { column, offset, default } => {
+                OverCall::Lag { column, offset, default } | OverCall::Lead { column, offset, default } => {
                     lagged(batch.column(*column), &last, *offset, default.as_ref())?
                 }
             };

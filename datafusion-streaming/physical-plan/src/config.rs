@@ -71,6 +71,8 @@ extensions_options! {
         pub beyond_flink: Option<bool>, default = None
         /// For how many batches a lookup join asks its table at the same time.
         pub lookup_concurrency: u64, default = 8
+        /// How long a lookup may take, in milliseconds, with all its retries; 0: as long as it needs.
+        pub lookup_timeout: u64, default = 180_000
         /// What a client shows of a query: its `changelog` or the `table` at the end.
         pub result_mode: ResultMode, default = ResultMode::Changelog
         /// The name of jobs that have no other; empty: `insert-into_<table>`.

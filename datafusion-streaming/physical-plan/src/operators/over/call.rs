@@ -2,9 +2,12 @@
 
 use std::fmt;
 
-use datafusion_common::ScalarValue;
+use arrow::array::{ArrayRef, BooleanArray};
+use arrow::compute::kernels::zip::zip;
+use datafusion_common::{Result, ScalarValue};
 
 use crate::operators::aggregate::AggregateCall;
+use crate::state::{Place, RowStore};
 
 /// A function over a frame, its arguments being columns of the operator's input.
 #[derive(Debug, Clone)]
@@ -61,4 +64,22 @@ impl fmt::Display for OverCall {
             OverCall::Lead { column, offset, .. } => write!(f, "lead(${column}, {offset})"),
         }
     }
+}
+
+/// The values of a LAG or LEAD call, given where they are, and the rows that they are for.
+pub(super) fn shifted_column(
+    store: &RowStore,
+    column: usize,
+    found: &[Option<Place>],
+    own: &[Place],
+    default: Option<&ScalarValue>,
+) -> Result<ArrayRef> {
+    let is_there: BooleanArray = found.iter().map(|place| Some(place.is_some())).collect();
+    let places: Vec<Place> = found.iter().zip(own).map(|(place, own)| place.unwrap_or(*own)).collect();
+    let values = store.gather_column(column, &places)?;
+    let default = match default {
+        Some(default) => default.cast_to(values.data_type())?,
+        None => ScalarValue::try_from(values.data_type())?,
+    };
+    Ok(zip(&is_there, &values, &default.to_scalar()?)?)
 }

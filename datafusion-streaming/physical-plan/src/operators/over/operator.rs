@@ -6,13 +6,13 @@ use arrow::array::{
     Array, ArrayRef, BooleanArray, BooleanBufferBuilder, Int64Array, RecordBatch, RecordBatchOptions,
     UInt32Array,
 };
-use arrow::compute::kernels::zip::zip;
 use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion_streaming_udfs::aggregate::{Fate, OutputLayout};
 
 use super::around::Around;
+use super::call::shifted_column;
 use super::state::{Due, NO_ROW, OverState};
 use super::{OverCall, OverFrame, OverNode};
 use crate::changelog::ChangelogBatch;
@@ -447,15 +447,7 @@ impl Over {
     ) -> Result<Vec<ArrayRef>> {
         let shifts = self.node.calls.iter().filter_map(OverCall::as_shift);
         let values = |(found, (column, default)): (&Vec<Option<Place>>, (usize, Option<&ScalarValue>))| {
-            let is_there: BooleanArray = found.iter().map(|place| Some(place.is_some())).collect();
-            let places: Vec<Place> =
-                found.iter().zip(own).map(|(place, own)| place.unwrap_or(*own)).collect();
-            let values = self.state.store.gather_column(column, &places)?;
-            let default = match default {
-                Some(default) => default.cast_to(values.data_type())?,
-                None => ScalarValue::try_from(values.data_type())?,
-            };
-            Ok(zip(&is_there, &values, &default.to_scalar()?)?)
+            shifted_column(&self.state.store, column, found, own, default)
         };
         found.iter().zip(shifts).map(values).collect()
     }

@@ -122,7 +122,10 @@ impl OverState {
         let keys: Vec<DataType> = node.keys.iter().map(|key| types[*key].clone()).collect();
         Ok(OverState {
             keys: KeyInterner::try_new(&keys)?,
-            aggregates: Aggregates::try_new(calls, &types, node.frame.loses_rows())?,
+            aggregates: match node.frame.loses_rows() {
+                true => Aggregates::for_frames(calls, &types)?,
+                false => Aggregates::try_new(calls, &types, false)?,
+            },
             store: RowStore::new(Arc::clone(&node.input)),
             waiting: TimeQueue::new(),
             frames: vec![],

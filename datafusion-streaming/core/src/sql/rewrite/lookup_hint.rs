@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    FunctionArg, FunctionArgExpr, ObjectNamePart, Select, TableFactor, VisitMut, VisitorMut,
+    FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, Select, TableFactor, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 
@@ -94,18 +94,19 @@ fn apply_to(select: &mut Select, hint: &LocatedHint) -> Result<(), ParserError> 
 
 /// The name by which a query knows a table; of others than those that are looked up only where they may be meant.
 fn name_of(factor: &TableFactor) -> Option<&str> {
-    let last = |parts: &[ObjectNamePart]| {
-        parts.last().and_then(ObjectNamePart::as_ident).map(|it| it.value.as_str())
-    };
     match factor {
         TableFactor::Function { alias: Some(alias), .. } if looked_up(factor).is_some() => {
             Some(&alias.name.value)
         }
-        TableFactor::Function { .. } => looked_up(factor).and_then(|name| last(&name.0)),
+        TableFactor::Function { .. } => looked_up(factor).and_then(last_part),
         TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
             Some(&alias.name.value)
         }
-        TableFactor::Table { name, args: None, .. } => last(&name.0),
+        TableFactor::Table { name, args: None, .. } => last_part(name),
         _ => None,
     }
+}
+
+fn last_part(name: &ObjectName) -> Option<&str> {
+    name.0.last().and_then(ObjectNamePart::as_ident).map(|part| part.value.as_str())
 }

@@ -140,6 +140,9 @@ impl Over {
                 row => self.state.push_frame(due.slot, time, row),
             }
         }
+        if watermark == Watermark::MAX {
+            slots.extend(self.state.pending_slots());
+        }
         slots.sort_unstable();
         slots.dedup();
         self.complete(around, &slots, watermark, out)?;

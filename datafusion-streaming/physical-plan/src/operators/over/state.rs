@@ -200,6 +200,11 @@ impl OverState {
         }
     }
 
+    /// The keys with rows that wait for those behind them; others may be among them, and any more than once.
+    pub(super) fn pending_slots(&self) -> impl Iterator<Item = u32> + '_ {
+        self.pending.iter().map(|Reverse((_, slot))| *slot)
+    }
+
     /// The time of the oldest row that waits for those behind it.
     pub(super) fn oldest_pending(&mut self) -> Option<i64> {
         loop {

@@ -265,6 +265,30 @@ async fn a_hint_asks_for_a_cache() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_hint_looks_up_again_what_has_no_rows() -> Result<()> {
+    let dim = Dim::new(&[(1, "one")], true);
+    let hint = "/*+ LOOKUP('table' = 'x', 'retry-predicate' = 'lookup_miss', 'retry-strategy' = 'fixed_delay', \
+        'fixed-delay' = '5 ms', 'max-attempts' = '10000') */";
+    let query =
+        format!("SELECT {hint} o.v, x.name FROM o LEFT JOIN d FOR SYSTEM_TIME AS OF o.p AS x ON o.k = x.k");
+    let late = Arc::clone(&dim);
+    let arrival = tokio::spawn(async move {
+        while late.scans.load(Ordering::SeqCst) < 4 {
+            tokio::task::yield_now().await;
+        }
+        late.rows.lock().push((3, "three"));
+    });
+    let input = vec![vec![(INSERT, Some(1), 10), (INSERT, Some(3), 30)]];
+    let lines = answer(&dim, ChangelogMode::INSERT_ONLY, &query, input).await?;
+    arrival.await.unwrap();
+    assert_eq!(lines, ["+I 10 one", "+I 30 three"]);
+    let asked = dim.asked();
+    assert_eq!(asked[0], "k IN ([Int64(1), Int64(3)])");
+    assert!(asked.len() > 2 && asked[1..].iter().all(|filter| filter == "k = Int64(3)"), "{asked:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn what_cannot_be_looked_up_says_so() -> Result<()> {
     let dim = Dim::new(&[], true);
     for (query, expected) in [

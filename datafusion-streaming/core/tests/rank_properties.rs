@@ -97,6 +97,7 @@ async fn streamed(
 ) -> Result<Vec<String>> {
     let ctx = SessionContext::new();
     datafusion_streaming::install(&ctx)?;
+    ctx.flink_sql("SET 'streaming.beyond_flink' = 'true'").await?;
     let (table, sender) = ChangelogTable::new(schema(), mode, 1_000);
     let table = if mode.is_insert_only() { table.with_rowtime("ts")? } else { table };
     ctx.register_table("c", Arc::new(table))?;
@@ -138,7 +139,7 @@ async fn batched(sql: &str, rows: &[Row]) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-const ON_CHANGES: [&str; 8] = [
+const ON_CHANGES: [&str; 15] = [
     "SELECT id, k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id) AS rn FROM c) WHERE rn = 1",
     "SELECT rn, id, k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v, id) AS rn FROM c) WHERE rn <= 3",
     "SELECT id, k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v, id DESC) AS rn FROM c) WHERE rn <= 4",
@@ -147,15 +148,27 @@ const ON_CHANGES: [&str; 8] = [
     "SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY v) AS s, COUNT(*) OVER (PARTITION BY k ORDER BY v) AS n FROM c",
     "SELECT id, MAX(v) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) AS m, ROW_NUMBER() OVER (ORDER BY id) AS rn FROM c",
     "SELECT id, RANK() OVER (PARTITION BY k ORDER BY v) AS r, DENSE_RANK() OVER (PARTITION BY k ORDER BY v) AS d FROM c",
+    "SELECT id, k, v FROM (SELECT *, RANK() OVER (PARTITION BY k ORDER BY v DESC) AS r FROM c) WHERE r <= 3",
+    "SELECT r, id, k, v FROM (SELECT *, RANK() OVER (PARTITION BY k ORDER BY v) AS r FROM c) WHERE r <= 5",
+    "SELECT r, id FROM (SELECT *, RANK() OVER (ORDER BY v, k) AS r FROM c) WHERE r BETWEEN 4 AND 20",
+    "SELECT id, k, v FROM (SELECT *, DENSE_RANK() OVER (PARTITION BY k ORDER BY v DESC) AS r FROM c) WHERE r <= 2",
+    "SELECT r, id, k FROM (SELECT *, DENSE_RANK() OVER (ORDER BY v) AS r FROM c) WHERE r <= 4",
+    "SELECT id, v FROM (SELECT *, DENSE_RANK() OVER (ORDER BY v) AS r FROM c) WHERE r = 3",
+    "SELECT COUNT(*) AS n, SUM(v) AS s FROM (SELECT *, RANK() OVER (PARTITION BY k ORDER BY v) AS r FROM c) WHERE r = 1",
 ];
 
-const ON_APPENDS: [&str; 6] = [
+const ON_APPENDS: [&str; 11] = [
     "SELECT id, k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) AS rn FROM c) WHERE rn = 1",
     "SELECT id, k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS rn FROM c) WHERE rn = 1",
     "SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts) AS s, COUNT(v) OVER (PARTITION BY k ORDER BY ts) AS n FROM c",
     "SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts ROWS 3 PRECEDING) AS s, MIN(v) OVER (PARTITION BY k ORDER BY ts ROWS 3 PRECEDING) AS m FROM c",
     "SELECT id, COUNT(v) OVER (ORDER BY ts RANGE BETWEEN INTERVAL '0.2' SECOND PRECEDING AND CURRENT ROW) AS n FROM c",
     "SELECT id, LAG(v, 2) OVER (PARTITION BY k ORDER BY ts) AS l FROM c",
+    "SELECT id, LEAD(v, 2) OVER (PARTITION BY k ORDER BY ts) AS l, LAG(v) OVER (PARTITION BY k ORDER BY ts) AS g FROM c",
+    "SELECT id, SUM(v) OVER w AS s, MAX(v) OVER w AS m, FIRST_VALUE(v) OVER w AS f FROM c WINDOW w AS (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND 3 FOLLOWING)",
+    "SELECT id, SUM(v) OVER w AS s, MIN(v) OVER w AS m, LAST_VALUE(v) OVER w AS f FROM c WINDOW w AS (PARTITION BY k ORDER BY ts ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING)",
+    "SELECT id, COUNT(v) OVER w AS n, MAX(v) OVER w AS m FROM c WINDOW w AS (PARTITION BY k ORDER BY ts RANGE BETWEEN CURRENT ROW AND INTERVAL '0.1' SECOND FOLLOWING)",
+    "SELECT id, SUM(v) OVER w AS s FROM c WINDOW w AS (ORDER BY ts RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL '0.05' SECOND PRECEDING)",
 ];
 
 #[tokio::test]

@@ -66,8 +66,13 @@ extensions_options! {
         pub non_deterministic_update: NonDeterministicUpdates, default = NonDeterministicUpdates::TryResolve
         /// Whether changes are brought under the primary key of the table that they are inserted into.
         pub upsert_materialize: UpsertMaterialize, default = UpsertMaterialize::Auto
+        /// Whether queries may use what Flink refuses and this engine has a form of its own for: LEAD and frames with
+        /// FOLLOWING, Top-N by RANK and DENSE_RANK. If it is not set: in `SessionContext::sql`, but not in Flink SQL.
+        pub beyond_flink: Option<bool>, default = None
         /// For how many batches a lookup join asks its table at the same time.
         pub lookup_concurrency: u64, default = 8
+        /// How long a lookup may take, in milliseconds, with all its retries; 0: as long as it needs.
+        pub lookup_timeout: u64, default = 180_000
         /// What a client shows of a query: its `changelog` or the `table` at the end.
         pub result_mode: ResultMode, default = ResultMode::Changelog
         /// The name of jobs that have no other; empty: `insert-into_<table>`.
@@ -141,6 +146,11 @@ impl StreamingOptions {
             _ => RestartStrategy::ExponentialDelay,
         };
         self.restart_strategy.unwrap_or(unset)
+    }
+
+    /// Whether queries may use what Flink refuses and this engine has a form of its own for.
+    pub fn goes_beyond_flink(&self) -> bool {
+        self.beyond_flink != Some(false)
     }
 
     /// How long after their ends the windows of table functions take late rows, in milliseconds.

@@ -12,8 +12,10 @@ use datafusion_physical_expr::window::{PlainAggregateWindowExpr, SlidingAggregat
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::windows::WindowUDFExpr;
 use datafusion_streaming_physical_plan::operators::aggregate::AggregateCall;
-use datafusion_streaming_physical_plan::operators::over::{OverCall, OverFrame, OverNode, ValueOverNode};
-use datafusion_streaming_physical_plan::runtime::StreamExec;
+use datafusion_streaming_physical_plan::operators::over::{
+    FrameUnits, OverCall, OverFrame, OverNode, ValueOverNode,
+};
+use datafusion_streaming_physical_plan::runtime::{StreamExec, TimeAttributeKind};
 use datafusion_streaming_udfs::aggregate::{flink_aggregates, streaming_aggregate_of};
 
 use super::PlanContext;
@@ -56,12 +58,7 @@ pub(super) fn plan_over(
             sort.expr
         );
     }
-    let frame = frame_of(first)?;
-    for function in functions {
-        if frame_of(function)? != frame {
-            return several_windows();
-        }
-    }
+    let frame = common_frame(functions)?;
 
     let input = with_upsert_key(input(below)?)?;
     let mut columns = Appended::to(&input.schema());
@@ -72,7 +69,28 @@ pub(super) fn plan_over(
     let input = columns.calc(input)?;
     let traits = traits_of(&input)?;
     let schema = plan.schema();
-    let Some(kind) = traits.time_attribute(time) else {
+    let kind = traits.time_attribute(time);
+    let is_lead = |call: &OverCall| matches!(call, OverCall::Lead { .. });
+    if matches!(frame, OverFrame::Between { .. }) || calls.iter().any(is_lead) {
+        if !context.options.goes_beyond_flink() {
+            return plan_err!(
+                "{} is over rows that Flink's OVER does not look at: its frames end at the current row, and start at \
+                 UNBOUNDED PRECEDING, n PRECEDING (ROWS 0 PRECEDING for the row alone) or an INTERVAL PRECEDING. {BEYOND} \
+                 it is answered as soon as the watermark has passed the rows of the frame",
+                first.name()
+            );
+        }
+        if kind != Some(TimeAttributeKind::Rowtime) {
+            return plan_err!(
+                "{} is over rows that may still come, and is ordered by {}, which is no rowtime: without a watermark \
+                 nothing says when they are there. Order by a rowtime (WATERMARK FOR a column of its table, passed on \
+                 as it is), or let the frame start at UNBOUNDED PRECEDING and end at CURRENT ROW",
+                first.name(),
+                sort.expr
+            );
+        }
+    }
+    let Some(kind) = kind else {
         if frame.is_bounded() {
             return plan_err!(
                 "{} has a bounded frame and is ordered by {}, which is no time attribute: order by one (WATERMARK FOR \
@@ -89,6 +107,9 @@ pub(super) fn plan_over(
     StreamExec::plan(node, vec![input]).map(Some)
 }
 
+/// How what Flink refuses is asked for.
+pub(super) const BEYOND: &str = "With SET 'streaming.beyond_flink' = 'true'";
+
 pub(super) fn several_windows<T>() -> Result<T> {
     plan_err!(
         "the OVER clauses of a SELECT must be the same window (PARTITION BY, ORDER BY and frame; ROW_NUMBER counts \
@@ -96,44 +117,104 @@ pub(super) fn several_windows<T>() -> Result<T> {
     )
 }
 
-/// The frame of a window function. That of the ranking functions and of LAG is Flink's, whatever is
-/// written.
-fn frame_of(function: &Arc<dyn WindowExpr>) -> Result<OverFrame> {
+/// The frame of window functions that are computed together.
+fn common_frame(functions: &[Arc<dyn WindowExpr>]) -> Result<OverFrame> {
+    let mut frames = functions.iter().map(frame_of).collect::<Result<Vec<_>>>()?;
+    // beside frames that Flink does not have, the functions without one of their own have any
+    let is_ours = |frame: &Frame| matches!(frame, Frame::Any | Frame::Written(OverFrame::Between { .. }));
+    if frames.iter().any(is_ours) {
+        frames.retain(|frame| matches!(frame, Frame::Written(_)));
+    }
+    let mut frames = frames.into_iter().map(|frame| match frame {
+        Frame::Written(frame) | Frame::Implied(frame) => frame,
+        Frame::Any => OverFrame::UnboundedRange,
+    });
+    let first = frames.next().unwrap_or(OverFrame::UnboundedRange);
+    match frames.all(|frame| frame == first) {
+        true => Ok(first),
+        false => several_windows(),
+    }
+}
+
+/// The frame of a window function.
+enum Frame {
+    /// That of its OVER clause.
+    Written(OverFrame),
+    /// That of Flink's ranking functions and of its LAG, whatever is written.
+    Implied(OverFrame),
+    /// LEAD has none.
+    Any,
+}
+
+fn frame_of(function: &Arc<dyn WindowExpr>) -> Result<Frame> {
     match window_function(function).map(|function| function.fun().name()) {
-        Some("row_number") => return Ok(OverFrame::UnboundedRows),
-        Some("rank" | "dense_rank" | "lag") => return Ok(OverFrame::UnboundedRange),
+        Some("row_number") => return Ok(Frame::Implied(OverFrame::UnboundedRows)),
+        Some("rank" | "dense_rank" | "lag") => return Ok(Frame::Implied(OverFrame::UnboundedRange)),
+        Some("lead") => return Ok(Frame::Any),
         _ => {}
     }
     let frame: &WindowFrame = function.get_window_frame();
-    if frame.end_bound != WindowFrameBound::CurrentRow {
+    let units = match frame.units {
+        WindowFrameUnits::Rows => FrameUnits::Rows,
+        WindowFrameUnits::Range => FrameUnits::Range,
+        WindowFrameUnits::Groups => {
+            return plan_err!(
+                "the frame of {} is in GROUPS, which has no streaming form: use ROWS or RANGE",
+                function.name()
+            );
+        }
+    };
+    let starts_at_row = frame.start_bound == WindowFrameBound::CurrentRow;
+    let start = frame_bound(function, units, &frame.start_bound)?;
+    let Some(end) = frame_bound(function, units, &frame.end_bound)? else {
         return plan_err!(
-            "the frame of {} does not end at the current row: frames are … BETWEEN x PRECEDING AND CURRENT ROW",
-            function.name()
-        );
-    }
-    let WindowFrameBound::Preceding(start) = &frame.start_bound else {
-        return plan_err!(
-            "the frame of {} starts at the current row: use ROWS 0 PRECEDING, or RANGE INTERVAL '0' SECOND PRECEDING",
+            "the frame of {} ends with the last row, which a stream does not have: let it end at CURRENT ROW, or a \
+             number of rows or an interval FOLLOWING, such as ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING",
             function.name()
         );
     };
-    match (frame.units, start.is_null()) {
-        (WindowFrameUnits::Rows, true) => Ok(OverFrame::UnboundedRows),
-        (WindowFrameUnits::Range, true) => Ok(OverFrame::UnboundedRange),
-        (WindowFrameUnits::Rows, false) => match start.cast_to(&DataType::UInt64)? {
-            ScalarValue::UInt64(Some(rows)) => Ok(OverFrame::Rows(rows as usize)),
-            other => plan_err!("the frame of {} starts {other} rows before the current one", function.name()),
+    Ok(Frame::Written(match (units, start, end) {
+        (FrameUnits::Rows, None, 0) => OverFrame::UnboundedRows,
+        (FrameUnits::Range, None, 0) => OverFrame::UnboundedRange,
+        // which Flink does not take
+        (_, Some(0), 0) if starts_at_row => OverFrame::Between { units, start, end },
+        (FrameUnits::Rows, Some(start @ ..=0), 0) => {
+            OverFrame::Rows(usize::try_from(start.unsigned_abs()).unwrap_or(usize::MAX))
+        }
+        (FrameUnits::Range, Some(start @ ..=0), 0) => OverFrame::Range(-start),
+        (_, start, end) => OverFrame::Between { units, start, end },
+    }))
+}
+
+/// An end of a frame, counted from the row: in rows or in milliseconds, less than 0 before it. `None`: unbounded.
+fn frame_bound(
+    function: &Arc<dyn WindowExpr>,
+    units: FrameUnits,
+    bound: &WindowFrameBound,
+) -> Result<Option<i64>> {
+    let (value, sign) = match bound {
+        WindowFrameBound::CurrentRow => return Ok(Some(0)),
+        WindowFrameBound::Preceding(value) => (value, -1),
+        WindowFrameBound::Following(value) => (value, 1),
+    };
+    if value.is_null() {
+        return Ok(None);
+    }
+    let count = match units {
+        FrameUnits::Rows => match value.cast_to(&DataType::Int64)? {
+            ScalarValue::Int64(count) => count.filter(|count| *count >= 0),
+            _ => None,
         },
-        (WindowFrameUnits::Range, false) => match millis_of_interval(start) {
-            Some(millis) => Ok(OverFrame::Range(millis)),
-            None => plan_err!(
-                "the frame of {} is a RANGE of {start}: over a time it is an interval of days or less, such as \
-                 RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND CURRENT ROW",
-                function.name()
-            ),
-        },
-        (WindowFrameUnits::Groups, _) => plan_err!(
-            "the frame of {} is in GROUPS, which has no streaming form: use ROWS or RANGE",
+        FrameUnits::Range => millis_of_interval(value).filter(|millis| *millis >= 0),
+    };
+    match (count, units) {
+        (Some(count), _) => Ok(Some(sign * count)),
+        (None, FrameUnits::Rows) => {
+            plan_err!("the frame of {} has an end {value} rows from the current one", function.name())
+        }
+        (None, FrameUnits::Range) => plan_err!(
+            "the frame of {} is a RANGE of {value}: over a time it is an interval of days or less, such as \
+             RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND CURRENT ROW",
             function.name()
         ),
     }
@@ -211,15 +292,21 @@ fn plan_window_function(
         "row_number" => Ok(OverCall::RowNumber),
         "rank" => Ok(OverCall::Rank),
         "dense_rank" => Ok(OverCall::DenseRank),
-        "lag" => {
+        "lag" | "lead" => {
+            let shown = name.to_uppercase();
+            if format!("{udf:?}").contains("ignore_nulls: true") {
+                return plan_err!(
+                    "{shown} with IGNORE NULLS has no streaming form: filter the NULLs out before"
+                );
+            }
             let [value, rest @ ..] = udf.args() else {
-                return plan_err!("LAG needs a value");
+                return plan_err!("{shown} needs a value");
             };
             let offset = match rest.first().map(constant) {
                 None => 1,
                 Some(offset) => match offset?.cast_to(&DataType::Int64)? {
                     ScalarValue::Int64(Some(offset)) if offset >= 0 => offset as usize,
-                    other => return plan_err!("LAG looks back a number of rows, not {other}"),
+                    other => return plan_err!("{shown} looks so many rows away, not {other}"),
                 },
             };
             let default = rest.get(1).map(constant).transpose()?;
@@ -229,11 +316,15 @@ fn plan_window_function(
                 && default.data_type() != value_type
             {
                 return plan_err!(
-                    "the default of LAG is a {}, its value a {value_type}: cast the default",
+                    "the default of {shown} is a {}, its value a {value_type}: cast the default",
                     default.data_type()
                 );
             }
-            Ok(OverCall::Lag { column: columns.place(value)?, offset, default })
+            let column = columns.place(value)?;
+            Ok(match name {
+                "lag" => OverCall::Lag { column, offset, default },
+                _ => OverCall::Lead { column, offset, default },
+            })
         }
         "first_value" | "last_value" => {
             let udaf = flink_aggregates().into_iter().find(|aggregate| aggregate.name() == name);
@@ -251,10 +342,6 @@ fn plan_window_function(
                 display: function.name().to_string(),
             }))
         }
-        "lead" => plan_err!(
-            "LEAD has no streaming form, since it waits for rows to come: use LAG and read the pairs the other way \
-             round"
-        ),
         _ => plan_err!(
             "{}() over a stream has no streaming form: it needs to know all rows of its partition",
             name.to_uppercase()

@@ -28,11 +28,11 @@ use datafusion_physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, Win
 use datafusion_streaming_physical_plan::expressions::substituted;
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::deduplicate::{DeduplicateNode, Keep};
-use datafusion_streaming_physical_plan::operators::top_n::{RankEnd, RankRange, TopNNode};
+use datafusion_streaming_physical_plan::operators::top_n::{RankEnd, RankFunction, RankRange, TopNNode};
 use datafusion_streaming_physical_plan::runtime::{StreamExec, StreamTraits};
 
 use super::appended::{Appended, traits_of, with_upsert_key};
-use super::over::several_windows;
+use super::over::{BEYOND, several_windows};
 use super::sort_limit::without_sort;
 use super::{PlanContext, is_streaming};
 
@@ -157,10 +157,17 @@ impl RankQuery {
         if is_over_windows(&keys, traits, context) {
             return Ok(None);
         }
-        if self.function != "row_number" {
-            let function = self.function.to_uppercase();
-            return plan_err!("a Top-N by {function}() has no streaming form: use ROW_NUMBER()");
-        }
+        let function = match self.function.as_str() {
+            "row_number" => RankFunction::RowNumber,
+            name if !context.options.goes_beyond_flink() => {
+                return plan_err!(
+                    "Flink has no Top-N by {}(): use ROW_NUMBER(). {BEYOND} there is one, which keeps ties",
+                    name.to_uppercase()
+                );
+            }
+            "rank" => RankFunction::Rank,
+            _ => RankFunction::DenseRank,
+        };
 
         let rank_field = self.ranked.field(rank).clone();
         let uses_rank =
@@ -181,7 +188,9 @@ impl RankQuery {
         };
         let ranked = match time {
             Some((column, kind, options))
-                if traits.mode.is_insert_only() && self.range.constant() == Some(1) =>
+                if traits.mode.is_insert_only()
+                    && self.range.constant() == Some(1)
+                    && function == RankFunction::RowNumber =>
             {
                 let keep = if options.descending { Keep::Last } else { Keep::First };
                 let node = DeduplicateNode::new(keys, column, kind, keep, input.schema(), ttl);
@@ -200,6 +209,7 @@ impl RankQuery {
                 }
                 let schema = Arc::new(Schema::new(fields));
                 let node = TopNNode::new("Rank", keys, order, self.range, input.schema(), schema, ttl)
+                    .with_function(function)
                     .with_strategy_for(traits);
                 StreamExec::plan(node, vec![input])?
             }

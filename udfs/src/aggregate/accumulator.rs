@@ -29,6 +29,7 @@ impl StateFactory {
             arg_types: &self.arg_types,
             return_type: &self.return_type,
             retracting: self.retracting,
+            in_order: false,
             ignore_nulls: self.ignore_nulls,
         })
     }

@@ -44,8 +44,13 @@ impl ScalarUDFImpl for MeanOfParts {
 /// The means: a state of AVG is made of the parts, and asked for its values.
 fn means(sums: &ArrayRef, counts: &ArrayRef, result: &DataType) -> Result<ArrayRef> {
     let arg_types = [sums.data_type().clone()];
-    let args =
-        AggregateArgs { arg_types: &arg_types, return_type: result, retracting: true, ignore_nulls: false };
+    let args = AggregateArgs {
+        arg_types: &arg_types,
+        return_type: result,
+        retracting: true,
+        in_order: false,
+        ignore_nulls: false,
+    };
     let mut state = Avg.state(&args)?;
     let slots: Vec<u32> = (0..sums.len() as u32).collect();
     state.grow(slots.len());

@@ -10,6 +10,7 @@ use datafusion_common::{Result, not_impl_err, plan_err};
 use super::cells::{CellState, Cells, Retraction};
 use super::column::{Element, NullableColumn, Values, dispatch_native, state_column};
 use super::extremes::RetractableExtremes;
+use super::frame_extremes::FrameExtremes;
 use super::members::{Native, Text};
 use super::signature::{one_argument, storage_type};
 use super::string_extreme::StringExtremes;
@@ -25,7 +26,8 @@ pub struct Min;
 /// On insert-only input one running extreme is kept per group. As in Flink it compares floats as
 /// IEEE 754 does: a NaN that comes first stays, one that comes later is not taken, and of two zeros
 /// the first stays. With retractions a multiset of the values is kept, in the order of Java's
-/// `compareTo`: there NaN is the greatest value, and `-0.0` less than `0.0`.
+/// `compareTo`: there NaN is the greatest value, and `-0.0` less than `0.0`. Where they leave in the order in which
+/// they came, only those are kept that are the extreme of what leaves after them.
 #[derive(Debug)]
 pub struct Max;
 
@@ -108,6 +110,9 @@ fn ordered_argument<X: Extreme>(arg_types: &[DataType]) -> Result<Vec<DataType>>
 fn state<X: Extreme>(args: &AggregateArgs<'_>) -> Result<Box<dyn AggregateState>> {
     let data_type = args.return_type;
     match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if args.retracting && args.in_order => {
+            CellState::boxed(FrameExtremes::<_, X>::new(Text, data_type))
+        }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if args.retracting => {
             CellState::boxed(RetractableExtremes::<_, X>::new(Text, data_type))
         }
@@ -115,7 +120,9 @@ fn state<X: Extreme>(args: &AggregateArgs<'_>) -> Result<Box<dyn AggregateState>
             CellState::boxed(StringExtremes::<X>::new(data_type))
         }
         _ => dispatch_native!(data_type, N => {
-            if args.retracting {
+            if args.retracting && args.in_order {
+                CellState::boxed(FrameExtremes::<_, X>::new(Native::<N>::default(), data_type))
+            } else if args.retracting {
                 CellState::boxed(RetractableExtremes::<_, X>::new(Native::<N>::default(), data_type))
             } else {
                 CellState::boxed(RunningExtreme::<N, X>::new(data_type))

@@ -28,6 +28,7 @@ mod distinct;
 mod entries;
 mod extremes;
 mod first_last;
+mod frame_extremes;
 mod java_hash;
 mod json_agg;
 mod list_agg;

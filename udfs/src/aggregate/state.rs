@@ -125,6 +125,8 @@ pub struct AggregateArgs<'a> {
     /// Whether rows may be retracted. `false` lets a state keep only what appends need (one running
     /// extreme instead of a multiset).
     pub retracting: bool,
+    /// Whether values are retracted in the order in which they were added, as those of a frame of OVER are.
+    pub in_order: bool,
     /// Whether NULL inputs are skipped by functions that otherwise take them (`IGNORE NULLS`).
     pub ignore_nulls: bool,
 }

@@ -22,7 +22,9 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::{ExecutionPlanProperties, collect};
 use datafusion_streaming_physical_plan::config::StreamingOptions;
-use datafusion_streaming_physical_plan::operators::join::lookup::{LookupJoinNode, LookupTable};
+use datafusion_streaming_physical_plan::operators::join::lookup::{
+    LookupJoinNode, LookupOptions, LookupTable,
+};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
@@ -52,9 +54,13 @@ pub(super) fn lookup_join(
     let keys = keys.collect::<Result<Vec<_>>>()?;
     let residual = conditions.residual.map(|condition| residual_of(&condition, [left, right], &create));
     let table = TableLookup::try_new(scanned, provider, &conditions.keys, conditions.right, right, session)?;
-    let mut options = lookup_options(&table.0.name, &table.0.options, join.options())?;
-    let concurrency = StreamingOptions::of(session.config_options()).lookup_concurrency;
-    options.concurrency = usize::try_from(concurrency).unwrap_or(usize::MAX).max(1);
+    let session_options = StreamingOptions::of(session.config_options());
+    let defaults = LookupOptions {
+        concurrency: usize::try_from(session_options.lookup_concurrency).unwrap_or(usize::MAX).max(1),
+        timeout: i64::try_from(session_options.lookup_timeout).ok().filter(|timeout| *timeout > 0),
+        ..LookupOptions::default()
+    };
+    let options = lookup_options(&table.0.name, &table.0.options, join.options(), defaults)?;
     let node = LookupJoinNode::try_new(
         join.join_type(),
         left.schema().index_of_column(time)?,

@@ -218,6 +218,10 @@ pub(super) fn flink_state(ctx: &SessionContext) -> Result<SessionState> {
     // where functions look for the session's zone
     let zone = StreamingOptions::of(state.config_options()).local_time_zone;
     state.config_mut().options_mut().execution.time_zone = Some(zone);
+    if let Some(options) = state.config_mut().options_mut().extensions.get_mut::<StreamingOptions>() {
+        // what Flink refuses is refused, unless it is asked for
+        options.beyond_flink.get_or_insert(false);
+    }
     let optimizer = &mut state.config_mut().options_mut().optimizer;
     optimizer.enable_physical_uncorrelated_scalar_subquery = false;
     optimizer.enable_round_robin_repartition = false;

@@ -72,6 +72,7 @@ const FLINK_OPTIONS: &[(&str, Meaning)] = &[
     ("table.dml-sync", Meaning::Accepted),
     ("table.exec.async-lookup.buffer-capacity", Meaning::Same("lookup_concurrency")),
     ("table.exec.async-lookup.output-mode", Meaning::Accepted),
+    ("table.exec.async-lookup.timeout", Meaning::Duration("lookup_timeout")),
     (
         "table.exec.deduplicate.mini-batch.compact-changes-enabled",
         Meaning::Same("deduplicate_compact_changes"),

@@ -144,6 +144,7 @@ impl ScriptParser<'_> {
         let mut query = self.parser.parse_query()?;
         rewrite::query(&mut query)?;
         rewrite::state_ttl::apply(&mut query, &self.hints)?;
+        rewrite::lookup_hint::apply(&mut query, &self.hints)?;
         rewrite::lookup_options::apply(
             &mut query,
             self.hints.iter().map(|located| (located.at, &located.hint)),
@@ -155,6 +156,7 @@ impl ScriptParser<'_> {
         let mut insert = self.parser.parse_statement()?;
         rewrite::insert(&mut insert)?;
         rewrite::state_ttl::apply(&mut insert, &self.hints)?;
+        rewrite::lookup_hint::apply(&mut insert, &self.hints)?;
         rewrite::lookup_options::apply(
             &mut insert,
             self.hints.iter().map(|located| (located.at, &located.hint)),
@@ -182,6 +184,7 @@ impl ScriptParser<'_> {
         let definition = self.source.between(start, self.location()).to_string();
         rewrite::query(&mut query)?;
         rewrite::state_ttl::apply(&mut query, &self.hints)?;
+        rewrite::lookup_hint::apply(&mut query, &self.hints)?;
         rewrite::lookup_options::apply(
             &mut query,
             self.hints.iter().map(|located| (located.at, &located.hint)),

@@ -34,6 +34,19 @@ pub(crate) fn lines_of(
     Ok(lines)
 }
 
+/// Numbers that look random, the same for the same seed, which is not 0.
+pub(crate) struct Random(pub u64);
+
+impl Random {
+    /// A number from 0 on, below `bound`.
+    pub(crate) fn below(&mut self, bound: i64) -> i64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as i64
+    }
+}
+
 /// Takes what a driver has put out, as lines.
 pub(crate) fn drain(driver: &mut Driver, lines: &mut Vec<String>) -> Result<()> {
     while let Some(element) = driver.pop() {

@@ -15,6 +15,7 @@ use super::late_rows::{LateFor, LateRowsNode};
 use super::local_window_aggregate::{LocalWindowAggregateNode, SliceSource};
 use super::session::{SessionAggregateNode, SessionTvfNode};
 use super::slice_aggregate::SliceAggregateNode;
+use super::testing::Random;
 use super::window_aggregate::{EmitStrategy, GroupColumn, WindowAggregateNode};
 use super::window_join::{WindowColumns, WindowJoinInput, WindowJoinNode};
 use super::window_rank::WindowRankNode;
@@ -28,17 +29,6 @@ type Row = (RowKind, i64, i64, i64);
 
 /// A line of the result: window, key, and what is aggregated.
 type Line = ((i64, i64), i64, Vec<i64>);
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: i64) -> i64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as i64
-    }
-}
 
 fn timestamp() -> DataType {
     DataType::Timestamp(TimeUnit::Millisecond, None)
@@ -377,12 +367,13 @@ fn two_phases_aggregate_as_by_hand() -> Result<()> {
 
 /// The state of windows of 100 ms, of which each gets rows of one key or two and is then passed: the rows
 /// and bytes kept when the windows of these numbers have gone.
-fn kept(mut chain: Vec<Driver>, ports: usize, numbers: [i64; 2]) -> Result<Vec<(usize, usize)>> {
+/// What a chain keeps, in rows and bytes, after so many windows, in each of which there are two of some keys.
+fn kept(mut chain: Vec<Driver>, ports: usize, keys: i64, numbers: [i64; 2]) -> Result<Vec<(usize, usize)>> {
     let mut kept = vec![];
     let Some(mut last) = chain.pop() else { return Ok(kept) };
     for window in 0..=numbers[1] {
         let rows =
-            [(RowKind::Insert, window % 7, window * 100, 1), (RowKind::Insert, 1, window * 100 + 9, 2)];
+            [(RowKind::Insert, window % keys, window * 100, 1), (RowKind::Insert, 1, window * 100 + 9, 2)];
         let elements =
             [StreamElement::Data(batch_of(&rows)?), StreamElement::Watermark(Watermark(window * 100 + 9))];
         for element in elements {
@@ -460,8 +451,10 @@ fn late_sessions(lateness: i64) -> Result<Vec<Driver>> {
     Ok(vec![driver(node.operator()?)?])
 }
 
-#[test]
-fn closed_windows_leave_no_state() -> Result<()> {
+/// A chain of operators with windows: name, operators, inputs of the last.
+type Chain = (&'static str, Vec<Driver>, usize);
+
+fn chains() -> Result<Vec<Chain>> {
     let tumble = WindowAssigner::Tumble { size: 100, offset: 0 };
     let hop = WindowAssigner::Hop { slide: 100, size: 300, offset: 0 };
     let cumulate = WindowAssigner::Cumulate { step: 100, max_size: 300, offset: 0 };
@@ -490,11 +483,20 @@ fn closed_windows_leave_no_state() -> Result<()> {
             chains.push(("joined", joined(assigner, lateness)?, 2));
         }
     }
-    for (name, chain, ports) in chains {
-        // when ten windows have gone even where they overlap and wait for late rows, and a thousand later, at the
-        // same place in the cycles of keys and sizes
-        let kept = kept(chain, ports, [31, 31 + 48 * 21])?;
+    Ok(chains)
+}
+
+#[test]
+fn closed_windows_leave_no_state() -> Result<()> {
+    for (name, chain, ports) in chains()? {
+        let kept = kept(chain, ports, 1, [10, 1_000])?;
         assert!(kept[1].0 < 40 * ports, "{name} keeps {} rows", kept[1].0);
+        assert_eq!(kept[0], kept[1], "{name}");
+    }
+    for (name, chain, ports) in chains()? {
+        // keys that come and go: when ten windows have gone even where they overlap and wait for late rows, and a thousand
+        // later, at the same place in the cycles of keys and sizes
+        let kept = kept(chain, ports, 7, [31, 31 + 48 * 21])?;
         assert_eq!(kept[0], kept[1], "{name}");
     }
     Ok(())

@@ -131,6 +131,8 @@ pub struct StreamTraits {
     pub window: Option<WindowProperties>,
     /// For streams with updates: how an update changes each column. Empty where nothing is known.
     pub monotonicity: Vec<Monotonicity>,
+    /// Columns that a filter has found to be 0 or more, or NULL.
+    pub never_negative: Vec<usize>,
 }
 
 /// How an update changes the value of a column.
@@ -155,6 +157,7 @@ impl Default for StreamTraits {
             time_attributes: vec![],
             window: None,
             monotonicity: vec![],
+            never_negative: vec![],
         }
     }
 }
@@ -204,6 +207,7 @@ impl StreamTraits {
                 ..window.clone()
             }),
             monotonicity,
+            never_negative: self.never_negative.iter().flat_map(|column| places(*column)).collect(),
         }
     }
 }

@@ -509,6 +509,7 @@ fn states_honour_the_result_types_of_datafusion() {
             arg_types: &[arg_type],
             return_type: &return_type,
             retracting: false,
+            in_order: false,
             ignore_nulls: false,
         };
         let mut state = function.state(&args).unwrap();

@@ -58,6 +58,7 @@ impl Call {
                 arg_types: &arg_types,
                 return_type: &return_type,
                 retracting,
+                in_order: false,
                 ignore_nulls: self.ignore_nulls,
             })
             .unwrap()

@@ -33,10 +33,8 @@ impl VisitorMut for Applier<'_> {
     type Break = ();
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
-        if let TableFactor::Function { lateral: true, name, args, .. } = factor
-            && matches!(name.0.as_slice(), [ObjectNamePart::Identifier(name)] if name.value == AS_OF)
-            && let Some(table) = args.get(1).and_then(table_of)
-            && let Some(hint) = self.hint_behind(table)
+        if let Some(hint) = looked_up(factor).and_then(|table| self.hint_behind(table))
+            && let TableFactor::Function { args, .. } = factor
         {
             let options = hint
                 .arguments
@@ -57,6 +55,15 @@ impl Applier<'_> {
         let of_table =
             self.hints.iter().filter(|(at, hint)| hint.table.as_ref() == Some(&name) && *at >= end);
         of_table.min_by_key(|(at, _)| *at).map(|(_, hint)| *hint)
+    }
+}
+
+/// The table of a call that stands for `t FOR SYSTEM_TIME AS OF time`; `None` for any other factor.
+pub(super) fn looked_up(factor: &TableFactor) -> Option<&ObjectName> {
+    let TableFactor::Function { lateral: true, name, args, .. } = factor else { return None };
+    match name.0.as_slice() {
+        [ObjectNamePart::Identifier(name)] if name.value == AS_OF => args.get(1).and_then(table_of),
+        _ => None,
     }
 }
 

@@ -50,6 +50,21 @@ pub struct Aggregates {
     now: i64,
 }
 
+/// Which rows may be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Retractions {
+    None,
+    Any,
+    /// The oldest ones.
+    InOrder,
+}
+
+impl Retractions {
+    fn any_if(retracting: bool) -> Self {
+        if retracting { Retractions::Any } else { Retractions::None }
+    }
+}
+
 /// A call and its state.
 #[derive(Debug)]
 struct CallState {
@@ -77,26 +92,35 @@ impl Aggregates {
     /// New states whose distinct values expire when they have not been written for `ttl` milliseconds;
     /// 0: never.
     pub fn with_ttl(calls: &[AggregateCall], input: &[DataType], retracting: bool, ttl: i64) -> Result<Self> {
-        Aggregates::with_distinct(calls, input, retracting, DistinctUse::Kept { ttl })
+        let distinct = DistinctUse::Kept { ttl };
+        Aggregates::with_distinct(calls, input, Retractions::any_if(retracting), distinct)
+    }
+
+    /// New states for frames, from which rows go in the order in which they came.
+    pub fn for_frames(calls: &[AggregateCall], input: &[DataType]) -> Result<Self> {
+        Aggregates::with_distinct(calls, input, Retractions::InOrder, DistinctUse::Kept { ttl: 0 })
     }
 
     /// New states for the first of two phases.
     pub fn for_partials(calls: &[AggregateCall], input: &[DataType], retracting: bool) -> Result<Self> {
-        Aggregates::with_distinct(calls, input, retracting, DistinctUse::Partial)
+        Aggregates::with_distinct(calls, input, Retractions::any_if(retracting), DistinctUse::Partial)
     }
 
     fn with_distinct(
         calls: &[AggregateCall],
         input: &[DataType],
-        retracting: bool,
+        retractions: Retractions,
         use_of: DistinctUse,
     ) -> Result<Self> {
+        let retracting = retractions != Retractions::None;
         let state = |call: &AggregateCall| {
             let arg_types: Vec<_> = call.args.iter().map(|column| input[*column].clone()).collect();
             call.function.state(&AggregateArgs {
                 arg_types: &arg_types,
                 return_type: &call.return_type,
                 retracting: retracting && !call.appends_only,
+                // the values of DISTINCT go when the last of their rows does
+                in_order: retractions == Retractions::InOrder && !call.distinct,
                 ignore_nulls: call.ignore_nulls,
             })
         };

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef};
-use datafusion_common::Result;
-use datafusion_physical_expr::expressions::Column;
-use datafusion_physical_expr::utils::collect_columns;
+use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::Operator as Comparison;
+use datafusion_physical_expr::expressions::{BinaryExpr, Column, Literal};
+use datafusion_physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 use crate::changelog::{ChangelogBatch, RowKind};
@@ -27,6 +28,19 @@ pub struct CalcNode {
     filter: Option<Arc<dyn PhysicalExpr>>,
     projection: Option<Vec<Arc<dyn PhysicalExpr>>>,
     schema: SchemaRef,
+}
+
+/// The column of which a condition says that it is not less than 0.
+fn never_negative(condition: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+    let condition = condition.downcast_ref::<BinaryExpr>()?;
+    let (column, operator, bound) = match condition.left().downcast_ref::<Column>() {
+        Some(column) => (column, *condition.op(), condition.right()),
+        None => (condition.right().downcast_ref()?, condition.op().swap()?, condition.left()),
+    };
+    let bound = bound.downcast_ref::<Literal>()?.value();
+    let is_from_below = matches!(operator, Comparison::Gt | Comparison::GtEq | Comparison::Eq);
+    let zero = ScalarValue::new_zero(&bound.data_type()).ok()?;
+    (is_from_below && bound.data_type().is_numeric() && *bound >= zero).then_some(column.index())
 }
 
 /// The filter and the projection of a [`CalcNode`].
@@ -170,6 +184,8 @@ impl StreamNode for CalcNode {
             // an update may leave what the filter keeps
             input.mode = input.mode.with(RowKind::Insert).with(RowKind::Delete);
         }
+        let conjuncts = self.filter.iter().flat_map(split_conjunction);
+        input.never_negative.extend(conjuncts.filter_map(never_negative));
         let Some(projection) = &self.projection else { return Ok(input) };
         let mut traits = input.project(projection.len(), |input| {
             let is_input = |expression: &Arc<dyn PhysicalExpr>| {

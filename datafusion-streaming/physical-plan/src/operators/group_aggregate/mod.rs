@@ -120,6 +120,12 @@ impl GroupAggregateNode {
                 "count" => return Monotonicity::Increasing,
                 "max" => Monotonicity::Increasing,
                 "min" => Monotonicity::Decreasing,
+                "sum"
+                    if input.mode.is_insert_only()
+                        && call.args.first().is_some_and(|arg| input.never_negative.contains(arg)) =>
+                {
+                    return Monotonicity::Increasing;
+                }
                 _ => return Monotonicity::NotMonotonic,
             };
             let argument =

@@ -8,9 +8,11 @@
 //! | unbounded ROWS | the rows are folded into the state of their key: the values after each are the answer |
 //! | unbounded RANGE | the same, and rows of equal times take the value after the last of them |
 //! | bounded | what leaves a frame is folded as a retraction, in front of the row that pushes it out |
+//! | with FOLLOWING, and LEAD | the same, once the watermark has passed the rows behind a row: [`around`] |
 //!
 //! Nothing is aggregated anew for a row.
 
+mod around;
 mod by_value;
 mod call;
 mod operator;
@@ -29,7 +31,7 @@ use crate::runtime::{
     Distribution, ElementStream, Operator, StreamNode, StreamTask, StreamTraits, TimeAttributeKind,
 };
 
-/// The rows that an aggregate of a row is over; all end at the row, or its last peer.
+/// The rows that an aggregate of a row is over. Flink's end at the row, or its last peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverFrame {
     /// All rows up to the row.
@@ -40,17 +42,59 @@ pub enum OverFrame {
     Rows(usize),
     /// The rows of this many milliseconds before the row, the row and its peers.
     Range(i64),
+    /// The rows between two ends, which Flink does not have.
+    Between {
+        /// What the ends are counted in.
+        units: FrameUnits,
+        /// The first row, counted from the row: before it if less than 0, after it if more. `None`: the first of all.
+        start: Option<i64>,
+        /// The last row, counted from the row.
+        end: i64,
+    },
+}
+
+/// What the ends of a frame are counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameUnits {
+    /// Rows.
+    Rows,
+    /// Milliseconds of event time; rows of equal times are in the same frames.
+    Range,
 }
 
 impl OverFrame {
-    /// Whether rows leave the frame.
+    /// Whether this is a bounded frame of Flink's.
     pub fn is_bounded(self) -> bool {
         matches!(self, OverFrame::Rows(_) | OverFrame::Range(_))
     }
 
+    /// Whether rows leave the frame.
+    pub fn loses_rows(self) -> bool {
+        self.is_bounded() || matches!(self, OverFrame::Between { start: Some(_), .. })
+    }
+
     /// Whether rows of equal times see each other.
     pub fn has_peers(self) -> bool {
-        matches!(self, OverFrame::UnboundedRange | OverFrame::Range(_))
+        matches!(
+            self,
+            OverFrame::UnboundedRange
+                | OverFrame::Range(_)
+                | OverFrame::Between { units: FrameUnits::Range, .. }
+        )
+    }
+
+    /// The frame as one between two ends.
+    fn between(self) -> Self {
+        let (units, start, end) = match self {
+            OverFrame::UnboundedRows => (FrameUnits::Rows, None, 0),
+            OverFrame::UnboundedRange => (FrameUnits::Range, None, 0),
+            OverFrame::Rows(rows) => {
+                (FrameUnits::Rows, Some(i64::try_from(rows).map_or(i64::MIN, |rows| -rows)), 0)
+            }
+            OverFrame::Range(millis) => (FrameUnits::Range, Some(-millis), 0),
+            OverFrame::Between { units, start, end } => (units, start, end),
+        };
+        OverFrame::Between { units, start, end }
     }
 }
 
@@ -61,6 +105,19 @@ impl fmt::Display for OverFrame {
             OverFrame::UnboundedRange => f.write_str("RANGE UNBOUNDED PRECEDING"),
             OverFrame::Rows(rows) => write!(f, "ROWS {rows} PRECEDING"),
             OverFrame::Range(millis) => write!(f, "RANGE {millis} ms PRECEDING"),
+            OverFrame::Between { units, start, end } => {
+                let (name, unit) = match units {
+                    FrameUnits::Rows => ("ROWS", ""),
+                    FrameUnits::Range => ("RANGE", " ms"),
+                };
+                let bound = |bound: i64| match bound {
+                    0 => "CURRENT ROW".to_string(),
+                    1.. => format!("{bound}{unit} FOLLOWING"),
+                    _ => format!("{}{unit} PRECEDING", bound.unsigned_abs()),
+                };
+                let start = start.map_or("UNBOUNDED PRECEDING".to_string(), bound);
+                write!(f, "{name} BETWEEN {start} AND {}", bound(*end))
+            }
         }
     }
 }
@@ -96,6 +153,7 @@ impl OverNode {
     ) -> Self {
         let width = schema.fields().len() - calls.len();
         let frame = match (kind, frame) {
+            _ if calls.iter().any(|call| matches!(call, OverCall::Lead { .. })) => frame.between(),
             // no two rows have the same processing time
             (TimeAttributeKind::Proctime, OverFrame::UnboundedRange) => OverFrame::UnboundedRows,
             (_, frame) => frame,

@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow::compute::kernels::zip::zip;
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, BooleanBufferBuilder, Int64Array, RecordBatch, RecordBatchOptions,
+    UInt32Array,
+};
 use arrow::compute::{cast, take};
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion_streaming_udfs::aggregate::{Fate, OutputLayout};
 
-use super::state::{CLEAN_UP, Due, OverState};
+use super::around::Around;
+use super::call::shifted_column;
+use super::state::{Due, NO_ROW, OverState};
 use super::{OverCall, OverFrame, OverNode};
 use crate::changelog::ChangelogBatch;
 use crate::operators::aggregate::AggregateCall;
@@ -18,20 +22,22 @@ use crate::state::{Place, StateTable};
 use crate::time::{Watermark, millis_of};
 
 pub(super) struct Over {
-    node: OverNode,
-    state: OverState,
+    pub(super) node: OverNode,
+    pub(super) state: OverState,
     /// The columns that aggregates read.
     arguments: Vec<usize>,
     arguments_schema: SchemaRef,
     /// The farthest row that LAG looks back at.
     look_back: Option<usize>,
+    /// Where rows wait for those behind them.
+    around: Option<Around>,
 }
 
 /// Rows that are released, in order.
 #[derive(Default)]
-struct Released {
-    rows: Vec<(i64, Due)>,
-    places: Vec<Place>,
+pub(super) struct Released {
+    pub rows: Vec<(i64, Due)>,
+    pub places: Vec<Place>,
 }
 
 impl Released {
@@ -55,19 +61,27 @@ impl Released {
 
 /// What the aggregates of bounded frames fold: rows that come and rows that leave.
 #[derive(Default)]
-struct Script {
-    places: Vec<Place>,
+pub(super) struct Script {
+    pub places: Vec<Place>,
     slots: Vec<u32>,
     retractions: Vec<bool>,
+    /// Lines that only ask for the values of their slot.
+    questions: Vec<u32>,
     /// For each released row, the line after which the aggregates have its values.
-    answers: Vec<u32>,
+    pub answers: Vec<u32>,
 }
 
 impl Script {
-    fn push(&mut self, place: Place, slot: u32, retraction: bool) {
+    pub(super) fn push(&mut self, place: Place, slot: u32, retraction: bool) {
         self.places.push(place);
         self.slots.push(slot);
         self.retractions.push(retraction);
+    }
+
+    /// Asks for the values of a slot. The row at the place is not folded.
+    pub(super) fn push_question(&mut self, place: Place, slot: u32) {
+        self.questions.push(self.places.len() as u32);
+        self.push(place, slot, false);
     }
 }
 
@@ -79,9 +93,15 @@ impl Over {
         });
         let mut arguments: Vec<usize> = vec![];
         let mut calls: Vec<AggregateCall> = vec![];
+        let around = Around::of(&node);
         for call in aggregates {
             arguments.extend(call.args.iter().chain(&call.filter));
-            calls.push(call.clone());
+            let mut call = call.clone();
+            if around.is_some() {
+                // behind the columns of the input is the mask of a script
+                call.filter = Some(node.input.fields().len());
+            }
+            calls.push(call);
         }
         arguments.sort_unstable();
         arguments.dedup();
@@ -95,9 +115,12 @@ impl Over {
         if look_back.is_some() && node.frame.is_bounded() {
             return internal_err!("LAG over a bounded frame");
         }
+        if around.is_some() && node.kind == TimeAttributeKind::Proctime {
+            return internal_err!("a frame that ends behind the row, by processing time");
+        }
         let state = OverState::try_new(node.clone(), &calls)?;
         let arguments_schema = Arc::new(Schema::new(node.input.fields().clone()));
-        Ok(Over { node, state, arguments, arguments_schema, look_back })
+        Ok(Over { node, state, arguments, arguments_schema, look_back, around })
     }
 
     /// Takes rows in: they wait, or are late.
@@ -130,7 +153,7 @@ impl Over {
                 let no_sooner = time.saturating_add(preceding + 1);
                 if position.clean_up == i64::MAX || position.clean_up < no_sooner {
                     position.clean_up = no_sooner.saturating_add(preceding / 2);
-                    state.waiting.push(position.clean_up, Due { slot, row: CLEAN_UP });
+                    state.waiting.push(position.clean_up, Due { slot, row: NO_ROW });
                 }
             }
         }
@@ -151,12 +174,12 @@ impl Over {
                 let position = &mut state.positions[due.slot as usize];
                 if position.clean_up <= time {
                     // the rows released before are still to be folded: the key is forgotten behind them
-                    rows.push((time, Due { row: CLEAN_UP, ..due }));
+                    rows.push((time, Due { row: NO_ROW, ..due }));
                     position.clean_up = i64::MAX;
                     position.last = 0;
                 } else {
                     position.last = time;
-                    if due.row != CLEAN_UP {
+                    if due.row != NO_ROW {
                         rows.push((time, due));
                     }
                 }
@@ -168,7 +191,7 @@ impl Over {
             }
         }
         let places =
-            due.iter().filter(|(_, due)| due.row != CLEAN_UP).map(|(_, due)| state.store.place(due.row));
+            due.iter().filter(|(_, due)| due.row != NO_ROW).map(|(_, due)| state.store.place(due.row));
         Released { places: places.collect(), rows: due }
     }
 
@@ -181,7 +204,7 @@ impl Over {
         let mut rest = released.rows.as_slice();
         let mut places = released.places.as_slice();
         while !rest.is_empty() {
-            let count = rest.iter().position(|(_, due)| due.row == CLEAN_UP).unwrap_or(rest.len());
+            let count = rest.iter().position(|(_, due)| due.row == NO_ROW).unwrap_or(rest.len());
             let part = Released { rows: rest[..count].to_vec(), places: places[..count].to_vec() };
             if count > 0 {
                 let rows = self.outputs_of(&part)?;
@@ -207,18 +230,36 @@ impl Over {
         for column in 0..self.node.width {
             columns.push(self.state.store.gather_column(column, &released.places)?);
         }
-        let mut aggregates = match self.node.frame.is_bounded() {
+        let aggregates = match self.node.frame.is_bounded() {
             true => self.fold_bounded(released)?,
             false => self.fold_unbounded(released, &columns)?,
-        }
-        .into_iter();
-        let numbers = self.numbers(released);
+        };
         let lags = self.lags(released)?;
-        let mut lags = lags.into_iter();
+        let columns = self.with_results(columns, released, aggregates, lags)?;
+        if !self.state.keeps_rows() {
+            for (_, due) in &released.rows {
+                self.state.store.remove(due.row);
+            }
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(released.rows.len()));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), columns, &options)?)
+    }
+
+    /// The columns of the output: those passed on, and behind them the results of the calls, given those of
+    /// the aggregates and of LAG and LEAD.
+    pub(super) fn with_results(
+        &mut self,
+        mut columns: Vec<ArrayRef>,
+        released: &Released,
+        aggregates: Vec<ArrayRef>,
+        shifted: Vec<ArrayRef>,
+    ) -> Result<Vec<ArrayRef>> {
+        let (mut aggregates, mut shifted) = (aggregates.into_iter(), shifted.into_iter());
+        let numbers = self.numbers(released);
         for call in &self.node.calls {
             let values = match call {
                 OverCall::Aggregate(_) => aggregates.next(),
-                OverCall::Lag { .. } => lags.next(),
+                OverCall::Lag { .. } | OverCall::Lead { .. } => shifted.next(),
                 OverCall::RowNumber => Some(Arc::new(Int64Array::from(numbers[0].clone())) as ArrayRef),
                 OverCall::Rank => Some(Arc::new(Int64Array::from(numbers[1].clone())) as ArrayRef),
                 OverCall::DenseRank => Some(Arc::new(Int64Array::from(numbers[2].clone())) as ArrayRef),
@@ -227,13 +268,7 @@ impl Over {
             let expected = self.node.schema.field(columns.len()).data_type();
             columns.push(if values.data_type() == expected { values } else { cast(&values, expected)? });
         }
-        if !self.state.keeps_rows() {
-            for (_, due) in &released.rows {
-                self.state.store.remove(due.row);
-            }
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(released.rows.len()));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), columns, &options)?)
+        Ok(columns)
     }
 
     /// A batch that has the columns that the aggregates read, of the rows at these places.
@@ -309,11 +344,27 @@ impl Over {
                 script.answers[run].fill(last);
             }
         }
-        if !self.has_aggregates() {
-            return Ok(vec![]);
+        match self.has_aggregates() {
+            true => self.fold_script(script),
+            false => Ok(vec![]),
         }
-        let batch = self.arguments_of(&script.places, &[])?;
-        let fates = vec![Fate::Update; script.slots.len()];
+    }
+
+    /// The values of the aggregates for each released row.
+    pub(super) fn fold_script(&mut self, script: Script) -> Result<Vec<ArrayRef>> {
+        let lines = script.places.len();
+        let mut batch = self.arguments_of(&script.places, &[])?;
+        if self.around.is_some() {
+            let mut counts = BooleanBufferBuilder::new(lines);
+            counts.append_n(lines, true);
+            script.questions.iter().for_each(|line| counts.set_bit(*line as usize, false));
+            let mask = Field::new("$counts", DataType::Boolean, false);
+            let fields = batch.schema().fields().iter().cloned().chain([Arc::new(mask)]).collect::<Vec<_>>();
+            let mut columns = batch.columns().to_vec();
+            columns.push(Arc::new(BooleanArray::new(counts.finish(), None)));
+            batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
+        }
+        let fates = vec![Fate::Update; lines];
         let folded = self.state.aggregates.fold(
             &batch,
             &script.slots,
@@ -353,15 +404,11 @@ impl Over {
     /// The values of the LAG calls.
     fn lags(&mut self, released: &Released) -> Result<Vec<ArrayRef>> {
         let Some(look_back) = self.look_back else { return Ok(vec![]) };
-        let offsets: Vec<(usize, usize, Option<ScalarValue>)> = self
-            .node
-            .calls
-            .iter()
-            .filter_map(|call| match call {
-                OverCall::Lag { column, offset, default } => Some((*column, *offset, default.clone())),
-                _ => None,
-            })
-            .collect();
+        let offset = |call: &OverCall| match call {
+            OverCall::Lag { offset, .. } => Some(*offset),
+            _ => None,
+        };
+        let offsets: Vec<usize> = self.node.calls.iter().filter_map(offset).collect();
         let rows = released.rows.len();
         let mut found: Vec<Vec<Option<Place>>> = vec![Vec::with_capacity(rows); offsets.len()];
         let mut answer = |state: &mut OverState, run: std::ops::Range<usize>| {
@@ -370,7 +417,7 @@ impl Over {
                 state.push_frame(slot, time, released.rows[row].1.row);
             }
             let recent = &state.frames[slot as usize];
-            for (found, (_, offset, _)) in found.iter_mut().zip(&offsets) {
+            for (found, offset) in found.iter_mut().zip(&offsets) {
                 let before = recent.len().checked_sub(offset + 1).map(|place| recent[place].1);
                 found.resize(run.end, before.map(|row| state.store.place(row)));
             }
@@ -389,19 +436,20 @@ impl Over {
                 answer(&mut self.state, row..row + 1);
             }
         }
-        let mut columns = vec![];
-        for (found, (column, _, default)) in found.into_iter().zip(&offsets) {
-            let is_there: BooleanArray = found.iter().map(|place| Some(place.is_some())).collect();
-            let places: Vec<Place> =
-                found.iter().zip(&released.places).map(|(place, own)| place.unwrap_or(*own)).collect();
-            let values = self.state.store.gather_column(*column, &places)?;
-            let default = match default {
-                Some(default) => default.cast_to(values.data_type())?,
-                None => ScalarValue::try_from(values.data_type())?,
-            };
-            columns.push(zip(&is_there, &values, &default.to_scalar()?)?);
-        }
-        Ok(columns)
+        self.shifted_values(&found, &released.places)
+    }
+
+    /// The values of the LAG and LEAD calls, given where those of each call are, and the rows.
+    pub(super) fn shifted_values(
+        &self,
+        found: &[Vec<Option<Place>>],
+        own: &[Place],
+    ) -> Result<Vec<ArrayRef>> {
+        let shifts = self.node.calls.iter().filter_map(OverCall::as_shift);
+        let values = |(found, (column, default)): (&Vec<Option<Place>>, (usize, Option<&ScalarValue>))| {
+            shifted_column(&self.state.store, column, found, own, default)
+        };
+        found.iter().zip(shifts).map(values).collect()
     }
 }
 
@@ -430,6 +478,9 @@ impl Operator for Over {
     }
 
     fn on_watermark(&mut self, watermark: Watermark, _cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
+        if let Some(around) = self.around {
+            return self.pass_around(around, watermark, out);
+        }
         let released = self.due(watermark.0);
         self.answer(released, out)?;
         out.watermark(watermark);
@@ -440,8 +491,12 @@ impl Operator for Over {
         self.state.expiry.next_sweep()
     }
 
-    fn on_timer(&mut self, cx: &mut Context<'_>, _out: &mut Output) -> Result<()> {
-        self.state.sweep(cx.processing_time)
+    fn on_timer(&mut self, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
+        let expired = self.state.expired(cx.processing_time);
+        if let Some(around) = self.around {
+            self.finish_around(around, &expired, out)?;
+        }
+        self.state.release(&expired)
     }
 
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {

@@ -1,6 +1,8 @@
 //! What an OVER aggregation keeps of each key, and its snapshot.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use arrow::array::{
@@ -11,21 +13,23 @@ use arrow::compute::{concat, filter_record_batch};
 use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, Schema};
 use datafusion_common::{Result, internal_err};
 
-use super::{OverCall, OverNode};
+use super::around::Around;
+use super::{OverCall, OverFrame, OverNode};
 use crate::operators::aggregate::{AggregateCall, Aggregates};
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
 use crate::state::{Expiry, KeyInterner, RowId, RowStore, StateTable, TimeQueue};
+use crate::time::Watermark;
 
-/// An event time at which a key has something to do: a row of it, or [`CLEAN_UP`].
+/// An event time at which a key has something to do: a row of it, or [`NO_ROW`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Due {
     pub slot: u32,
     pub row: RowId,
 }
 
-/// In place of a row: the key may be forgotten at that time.
-pub(super) const CLEAN_UP: RowId = RowId::MAX;
+/// In place of a row: at that time the key may be forgotten, or a row of it may be complete.
+pub(super) const NO_ROW: RowId = RowId::MAX;
 
 /// Keys, their rows and their running aggregates: columns indexed by slot.
 pub(super) struct OverState {
@@ -40,6 +44,10 @@ pub(super) struct OverState {
     pub positions: Vec<Position>,
     pub expiry: Expiry,
     frame_rows: usize,
+    /// Keys with rows that wait for those behind them, by the time of the first, or one that was it before.
+    pending: BinaryHeap<Reverse<(i64, u32)>>,
+    /// How far event time must come behind such a row, if it must.
+    time_behind: Option<i64>,
 }
 
 /// Where a key stands.
@@ -58,11 +66,31 @@ pub(super) struct Position {
     pub dense_rank: i64,
     /// The time of the last row.
     pub peers: i64,
+    /// The row of the frame that the aggregates start with, the one behind those that they have, and the first
+    /// that waits for those behind it.
+    pub from: usize,
+    pub to: usize,
+    pub next: usize,
+    /// Whether the key is among the pending ones, and whether it is to be looked at at a time.
+    pub is_pending: bool,
+    pub is_timed: bool,
 }
 
 impl Default for Position {
     fn default() -> Self {
-        Position { last: 0, clean_up: i64::MAX, rows: 0, rank: 0, dense_rank: 0, peers: i64::MIN }
+        Position {
+            last: 0,
+            clean_up: i64::MAX,
+            rows: 0,
+            rank: 0,
+            dense_rank: 0,
+            peers: i64::MIN,
+            from: 0,
+            to: 0,
+            next: 0,
+            is_pending: false,
+            is_timed: false,
+        }
     }
 }
 
@@ -72,8 +100,20 @@ const FRAME: i64 = 1;
 const KEY: i64 = 2;
 
 /// The numbers of a row of the snapshot: what it is, its time, and the position of a key.
-const NUMBERS: [&str; 9] =
-    ["$role", "$time", "$last", "$clean_up", "$rows", "$rank", "$dense_rank", "$peers", "$written"];
+const NUMBERS: [&str; 12] = [
+    "$role",
+    "$time",
+    "$last",
+    "$clean_up",
+    "$rows",
+    "$rank",
+    "$dense_rank",
+    "$peers",
+    "$from",
+    "$to",
+    "$next",
+    "$written",
+];
 
 impl OverState {
     pub(super) fn try_new(node: OverNode, calls: &[AggregateCall]) -> Result<Self> {
@@ -82,13 +122,18 @@ impl OverState {
         let keys: Vec<DataType> = node.keys.iter().map(|key| types[*key].clone()).collect();
         Ok(OverState {
             keys: KeyInterner::try_new(&keys)?,
-            aggregates: Aggregates::try_new(calls, &types, node.frame.is_bounded())?,
+            aggregates: match node.frame.loses_rows() {
+                true => Aggregates::for_frames(calls, &types)?,
+                false => Aggregates::try_new(calls, &types, false)?,
+            },
             store: RowStore::new(Arc::clone(&node.input)),
             waiting: TimeQueue::new(),
             frames: vec![],
             positions: vec![],
             expiry: Expiry::new(node.ttl),
             frame_rows: 0,
+            pending: BinaryHeap::new(),
+            time_behind: Around::of(&node).and_then(|around| around.waits_for_time()),
             node,
         })
     }
@@ -96,6 +141,7 @@ impl OverState {
     /// Whether released rows are kept, for their frame or for LAG.
     pub(super) fn keeps_rows(&self) -> bool {
         self.node.frame.is_bounded()
+            || matches!(self.node.frame, OverFrame::Between { .. })
             || self.node.calls.iter().any(|call| matches!(call, OverCall::Lag { .. }))
     }
 
@@ -136,10 +182,50 @@ impl OverState {
         self.positions[slot as usize] = Position::default();
     }
 
-    /// Forgets keys that have had no rows for their time to live, and have none waiting.
-    pub(super) fn sweep(&mut self, now: i64) -> Result<()> {
+    /// Sees to it that the rows of a key that wait for those behind them are looked at when a watermark beyond this
+    /// one has passed the end of the first one's frame.
+    pub(super) fn look_again(&mut self, slot: u32, watermark: Watermark) {
+        let position = &mut self.positions[slot as usize];
+        let Some((time, _)) = self.frames[slot as usize].get(position.next).copied() else { return };
+        if !position.is_pending {
+            position.is_pending = true;
+            self.pending.push(Reverse((time, slot)));
+        }
+        if let Some(end) = self.time_behind
+            && !position.is_timed
+            && time.saturating_add(end) > watermark.0
+        {
+            position.is_timed = true;
+            self.waiting.push(time.saturating_add(end), Due { slot, row: NO_ROW });
+        }
+    }
+
+    /// The keys with rows that wait for those behind them; others may be among them, and any more than once.
+    pub(super) fn pending_slots(&self) -> impl Iterator<Item = u32> + '_ {
+        self.pending.iter().map(|Reverse((_, slot))| *slot)
+    }
+
+    /// The time of the oldest row that waits for those behind it.
+    pub(super) fn oldest_pending(&mut self) -> Option<i64> {
+        loop {
+            let mut top = self.pending.peek_mut()?;
+            let Reverse((time, slot)) = *top;
+            let position = &mut self.positions[slot as usize];
+            match self.frames[slot as usize].get(position.next) {
+                Some((first, _)) if *first == time => return Some(time),
+                Some((first, _)) => *top = Reverse((*first, slot)),
+                None => {
+                    position.is_pending = false;
+                    PeekMut::pop(top);
+                }
+            }
+        }
+    }
+
+    /// Keys that have had no rows for their time to live, and have none that the watermark has not passed.
+    pub(super) fn expired(&mut self, now: i64) -> Vec<u32> {
         let mut is_waiting = vec![false; self.positions.len()];
-        for (_, due) in self.waiting.iter().filter(|(_, due)| due.row != CLEAN_UP) {
+        for (_, due) in self.waiting.iter().filter(|(_, due)| due.row != NO_ROW) {
             is_waiting[due.slot as usize] = true;
         }
         let (waiting, expired): (Vec<u32>, Vec<u32>) =
@@ -147,10 +233,15 @@ impl OverState {
         for slot in waiting {
             self.expiry.touch(slot, now);
         }
-        for slot in &expired {
+        expired
+    }
+
+    /// Forgets keys for good.
+    pub(super) fn release(&mut self, slots: &[u32]) -> Result<()> {
+        for slot in slots {
             self.forget(*slot);
         }
-        self.keys.release(&expired);
+        self.keys.release(slots);
         self.store.close()
     }
 
@@ -178,13 +269,14 @@ impl StateTable for OverState {
             + self.frames.capacity() * size_of::<VecDeque<(i64, RowId)>>()
             + self.frame_rows * size_of::<(i64, RowId)>() * 3 / 2
             + self.positions.capacity() * size_of::<Position>()
+            + self.pending.capacity() * size_of::<(i64, u32)>()
             + self.expiry.memory_size()
     }
 
     /// A row for each row that is kept, and one for each key.
     fn snapshot(&self) -> Result<TableSnapshot> {
         let (mut ids, mut roles, mut times) = (vec![], vec![], vec![]);
-        for (time, due) in self.waiting.iter().filter(|(_, due)| due.row != CLEAN_UP) {
+        for (time, due) in self.waiting.iter().filter(|(_, due)| due.row != NO_ROW) {
             ids.push(due.row);
             roles.push(WAITING);
             times.push(*time);
@@ -215,8 +307,17 @@ impl StateTable for OverState {
         times.resize(total, 0);
         columns.push(Arc::new(Int64Array::from(roles)));
         columns.push(Arc::new(Int64Array::from(times)));
-        let numbers: [fn(&Position) -> i64; 6] =
-            [|p| p.last, |p| p.clean_up, |p| p.rows, |p| p.rank, |p| p.dense_rank, |p| p.peers];
+        let numbers: [fn(&Position) -> i64; 9] = [
+            |p| p.last,
+            |p| p.clean_up,
+            |p| p.rows,
+            |p| p.rank,
+            |p| p.dense_rank,
+            |p| p.peers,
+            |p| p.from as i64,
+            |p| p.to as i64,
+            |p| p.next as i64,
+        ];
         for number in numbers {
             let of_keys = slots.iter().map(|slot| number(&self.positions[*slot as usize]));
             let of_rows = std::iter::repeat_n(0, ids.len());
@@ -264,12 +365,16 @@ impl StateTable for OverState {
                 rank: numbers[3][row],
                 dense_rank: numbers[4][row],
                 peers: numbers[5][row],
+                from: numbers[6][row] as usize,
+                to: numbers[7][row] as usize,
+                next: numbers[8][row] as usize,
+                ..Position::default()
             };
             if position.clean_up != i64::MAX {
-                self.waiting.push(position.clean_up, Due { slot: *slot, row: CLEAN_UP });
+                self.waiting.push(position.clean_up, Due { slot: *slot, row: NO_ROW });
             }
             self.positions[*slot as usize] = position;
-            self.expiry.touch(*slot, numbers[6][row]);
+            self.expiry.touch(*slot, numbers[9][row]);
         }
         self.aggregates.restore(&slots, &keys.columns()[width + NUMBERS.len()..])?;
 
@@ -286,6 +391,9 @@ impl StateTable for OverState {
                 true => self.waiting.push(times[row], Due { slot, row: id }),
                 false => self.push_frame(slot, times[row], id),
             }
+        }
+        if matches!(self.node.frame, OverFrame::Between { .. }) {
+            (0..self.frames.len() as u32).for_each(|slot| self.look_again(slot, Watermark::MIN));
         }
         self.store.close()
     }

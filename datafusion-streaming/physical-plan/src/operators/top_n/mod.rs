@@ -16,11 +16,14 @@
 //!   Top-3, 90 comes to 50, 30, 30         without rank: -D 30    +I 90
 //!   with rank: -U 1 50  +U 1 90  -U 2 30  +U 2 50  -U 3 30  +U 3 30
 //! ```
+//!
+//! By RANK and DENSE_RANK, which Flink does not have, rows share ranks: [`ties`].
 
 mod append;
 mod emitter;
 mod operator;
 mod retract;
+mod ties;
 mod update;
 
 use std::fmt;
@@ -33,6 +36,7 @@ use datafusion_common::Result;
 use self::append::AppendTopN;
 use self::operator::TopN;
 use self::retract::RetractTopN;
+use self::ties::TiedTopN;
 use self::update::UpdateTopN;
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::runtime::{
@@ -66,6 +70,17 @@ impl RankRange {
     }
 }
 
+/// What a rank is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RankFunction {
+    /// ROW_NUMBER: the place of the row; of equal ones the first to come is in front.
+    RowNumber,
+    /// RANK: one more than the rows in front of the row and its peers.
+    Rank,
+    /// DENSE_RANK: the number of different sort keys up to the row's.
+    DenseRank,
+}
+
 /// How the rows that count are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Strategy {
@@ -84,6 +99,7 @@ pub struct TopNNode {
     keys: Vec<usize>,
     sort: Vec<(usize, SortOptions)>,
     range: RankRange,
+    function: RankFunction,
     strategy: Strategy,
     /// Columns that do not tell two rows apart: processing times.
     ignored: Vec<usize>,
@@ -111,6 +127,7 @@ impl TopNNode {
             keys,
             sort,
             range,
+            function: RankFunction::RowNumber,
             strategy: Strategy::Retract,
             ignored: vec![],
             input,
@@ -118,6 +135,11 @@ impl TopNNode {
             update_before: true,
             ttl,
         }
+    }
+
+    /// The node with another rank than ROW_NUMBER.
+    pub fn with_function(self, function: RankFunction) -> Self {
+        TopNNode { function, ..self }
     }
 
     /// The node with the strategy that suits such an input.
@@ -131,7 +153,7 @@ impl TopNNode {
 
     /// The node with its rank as a column more, if its output lacks it and it is not always the same.
     pub fn with_rank(&self) -> Option<Self> {
-        if self.has_rank() || self.range.constant().is_some() {
+        if self.has_rank() || self.range.constant().is_some() || self.has_ties() {
             return None;
         }
         let rank = Arc::new(Field::new("$rank", DataType::Int64, false));
@@ -141,7 +163,7 @@ impl TopNNode {
 
     /// How updates change a ranked output, given that rows only come: the row at a rank gets better.
     fn monotonicity(&self) -> Vec<Monotonicity> {
-        if self.strategy != Strategy::Append || !self.has_rank() {
+        if self.strategy != Strategy::Append || !self.has_rank() || self.has_ties() {
             return vec![];
         }
         let mut columns = vec![Monotonicity::NotMonotonic; self.schema.fields().len()];
@@ -168,7 +190,8 @@ impl TopNNode {
         let has_partition = |key: &&Vec<usize>| self.keys.iter().all(|column| key.contains(column));
         match traits.upsert_keys.iter().find(has_partition) {
             Some(key)
-                if !traits.mode.contains(RowKind::Delete)
+                if !self.has_ties()
+                    && !traits.mode.contains(RowKind::Delete)
                     && !self.sort.is_empty()
                     && self.sort.iter().all(only_improves) =>
             {
@@ -182,24 +205,33 @@ impl TopNNode {
         self.schema.fields().len() > self.input.fields().len()
     }
 
-    /// Whether there is one row a partition, which is replaced.
-    fn is_top_1(&self) -> bool {
-        self.range.constant() == Some(1) && self.strategy != Strategy::Retract
+    /// Whether rows share ranks.
+    fn has_ties(&self) -> bool {
+        self.function != RankFunction::RowNumber
     }
 
+    /// Whether there is one row a partition, which is replaced.
+    fn is_top_1(&self) -> bool {
+        self.range.constant() == Some(1) && self.strategy != Strategy::Retract && !self.has_ties()
+    }
+
+    /// Whether changes are told rank by rank.
     fn is_ranked(&self) -> bool {
-        self.has_rank() || self.range.start > 1
+        self.has_rank() || (self.range.start > 1 && !self.has_ties())
     }
 
     fn operator_of<K: crate::state::SortKey>(&self) -> Result<Box<dyn Operator>> {
+        let compared =
+            || (0..self.input.fields().len()).filter(|column| !self.ignored.contains(column)).collect();
+        if self.has_ties() {
+            let compared = (self.strategy != Strategy::Append).then(compared);
+            let ranking = TiedTopN::<K>::new(self.function == RankFunction::DenseRank, compared);
+            return Ok(Box::new(TopN::try_new(self.clone(), ranking)?));
+        }
         Ok(match &self.strategy {
             Strategy::Append => Box::new(TopN::try_new(self.clone(), AppendTopN::<K>::default())?),
             Strategy::Update(_) => Box::new(TopN::try_new(self.clone(), UpdateTopN::<K>::default())?),
-            Strategy::Retract => {
-                let compared =
-                    (0..self.input.fields().len()).filter(|column| !self.ignored.contains(column)).collect();
-                Box::new(TopN::try_new(self.clone(), RetractTopN::<K>::new(compared))?)
-            }
+            Strategy::Retract => Box::new(TopN::try_new(self.clone(), RetractTopN::<K>::new(compared()))?),
         })
     }
 
@@ -233,6 +265,11 @@ impl StreamNode for TopNNode {
             RankEnd::Column(column) => name(column).to_string(),
         };
         let sort = self.sort.iter().map(|(column, options)| format!("{} {options}", name(column)));
+        match self.function {
+            RankFunction::RowNumber => {}
+            RankFunction::Rank => f.write_str("function=[RANK], ")?,
+            RankFunction::DenseRank => f.write_str("function=[DENSE_RANK], ")?,
+        }
         write!(
             f,
             "strategy=[{strategy}], ranks=[{}, {end}], key=[{}], order=[{}]",
@@ -260,11 +297,13 @@ impl StreamNode for TopNNode {
                 mode = mode.with(RowKind::UpdateBefore);
             }
         }
-        if self.strategy == Strategy::Retract || (!self.is_top_1() && !self.is_ranked()) {
+        if self.strategy == Strategy::Retract || self.has_ties() || (!self.is_top_1() && !self.is_ranked()) {
             mode = mode.with(RowKind::Delete);
         }
         let mut upsert_keys = input.upsert_keys.clone();
-        if self.range.constant().is_some() {
+        if self.has_ties() {
+            // rows that share a rank are told apart by their own key only
+        } else if self.range.constant().is_some() {
             upsert_keys.push(self.keys.clone());
         } else if self.has_rank() {
             // a row moves between ranks: its own key is none any more, as far as one rank goes

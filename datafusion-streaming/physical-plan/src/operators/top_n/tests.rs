@@ -5,7 +5,7 @@ use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::Result;
 
-use super::{RankEnd, RankRange, Strategy, TopNNode};
+use super::{RankEnd, RankFunction, RankRange, Strategy, TopNNode};
 use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use crate::operators::testing::{changes, drain, lines_of};
 use crate::runtime::{Driver, Monotonicity, Operator, StreamElement, StreamTraits};
@@ -104,6 +104,45 @@ fn what_fell_out_comes_back_when_a_row_is_taken_back() -> Result<()> {
     let with_rank = node(2, ranked(), &changelog(), 0);
     let lines = lines_of(with_rank.operator()?, [input_rows()?])?;
     assert_eq!(lines[6..], ["-U b 7 1", "+U c 6 1", "-U c 6 2", "+U a 5 2"]);
+    Ok(())
+}
+
+#[test]
+fn ranks_keep_ties() -> Result<()> {
+    let input_rows = || rows(&["+I a 5", "+I b 5", "+I c 7", "+I d 6", "+I e 5"]);
+    for traits in [appends(), changelog()] {
+        let plain = node(2, input(), &traits, 0).with_function(RankFunction::Rank);
+        let lines = lines_of(plain.operator()?, [input_rows()?])?;
+        assert_eq!(lines, ["+I a 5", "+I b 5", "+I c 7", "-D a 5", "-D b 5", "+I d 6"]);
+        let with_rank = node(2, ranked(), &traits, 0).with_function(RankFunction::Rank);
+        let lines = lines_of(with_rank.operator()?, [input_rows()?])?;
+        assert_eq!(
+            lines,
+            [
+                "+I a 5 1", "+I b 5 1", "-U a 5 1", "+U a 5 2", "-U b 5 1", "+U b 5 2", "+I c 7 1",
+                "-D a 5 2", "-D b 5 2", "+I d 6 2"
+            ]
+        );
+        let dense = node(2, ranked(), &traits, 0).with_function(RankFunction::DenseRank);
+        let lines = lines_of(dense.operator()?, [rows(&["+I a 5", "+I b 7", "+I c 5", "+I d 6"])?])?;
+        assert_eq!(
+            lines,
+            ["+I a 5 1", "-U a 5 1", "+U a 5 2", "+I b 7 1", "+I c 5 2", "-D a 5 2", "-D c 5 2", "+I d 6 2"]
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn ranks_close_up_when_rows_go() -> Result<()> {
+    let input_rows =
+        || rows(&["+I a 7", "+I b 7", "+I c 6", "+I d 5", "+I e 5", "-D a 7", "-U c 6", "+U c 4", "-D z 7"]);
+    let rank = node(2, ranked(), &changelog(), 0).with_function(RankFunction::Rank);
+    let lines = lines_of(rank.operator()?, [input_rows()?])?;
+    assert_eq!(lines, ["+I a 7 1", "+I b 7 1", "-D a 7 1", "+I c 6 2", "-D c 6 2", "+I d 5 2", "+I e 5 2"]);
+    let dense = node(2, ranked(), &changelog(), 0).with_function(RankFunction::DenseRank);
+    let lines = lines_of(dense.operator()?, [input_rows()?])?;
+    assert_eq!(lines, ["+I a 7 1", "+I b 7 1", "+I c 6 2", "-D a 7 1", "-D c 6 2", "+I d 5 2", "+I e 5 2"]);
     Ok(())
 }
 

@@ -72,6 +72,7 @@ fn state(udf: AggregateUDF) -> Result<Box<dyn AggregateState>> {
         arg_types: &[DataType::Float64],
         return_type: &DataType::Float64,
         retracting: true,
+        in_order: false,
         ignore_nulls: false,
     })
 }

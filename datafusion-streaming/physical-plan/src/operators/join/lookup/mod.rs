@@ -13,6 +13,7 @@ mod batch;
 mod cache;
 mod full;
 mod options;
+mod retry;
 mod stream;
 
 use std::fmt;
@@ -26,7 +27,7 @@ use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::utils::collect_columns;
 use futures::future::BoxFuture;
 
-pub use self::options::{LookupCache, LookupOptions, PartialCache};
+pub use self::options::{LookupCache, LookupOptions, LookupRetry, PartialCache};
 
 use self::stream::LookupStream;
 use super::{LEFT, Residual};
@@ -156,8 +157,15 @@ impl StreamNode for LookupJoinNode {
             write!(f, ", where=[{residual}]")?;
         }
         match &self.options.cache {
-            LookupCache::None => Ok(()),
-            cache => write!(f, ", cache=[{cache}]"),
+            LookupCache::None => {}
+            cache => write!(f, ", cache=[{cache}]")?,
+        }
+        if let Some(LookupRetry { delay, attempts }) = self.options.retry {
+            write!(f, ", retry=[lookup_miss, fixed_delay {delay} ms, {attempts} attempts]")?;
+        }
+        match self.options.own_timeout() {
+            None => Ok(()),
+            Some(timeout) => write!(f, ", timeout=[{timeout} ms]"),
         }
     }
 

@@ -9,14 +9,43 @@ pub struct LookupOptions {
     pub cache: LookupCache,
     /// For how many batches lookups may run at the same time.
     pub concurrency: usize,
+    /// How long a lookup may take with all its retries, in milliseconds; one that takes longer fails the query. `None`:
+    /// as long as it needs.
+    pub timeout: Option<i64>,
+    /// Whether keys without rows are looked up again.
+    pub retry: Option<LookupRetry>,
+}
+
+/// When keys that have no rows are looked up again: Flink's `lookup_miss` with a `fixed_delay`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LookupRetry {
+    /// After how many milliseconds.
+    pub delay: i64,
+    /// How often, the first lookup not counted.
+    pub attempts: usize,
 }
 
 /// Batches whose lookups run at the same time, if nothing else is said.
 const CONCURRENCY: usize = 8;
 
+/// How long a lookup may take, in milliseconds, if nothing else is said.
+const TIMEOUT: i64 = 180_000;
+
+impl LookupOptions {
+    /// Whether a lookup has another time than it has if nothing else is said.
+    pub(super) fn own_timeout(&self) -> Option<i64> {
+        self.timeout.filter(|timeout| *timeout != TIMEOUT)
+    }
+}
+
 impl Default for LookupOptions {
     fn default() -> Self {
-        LookupOptions { cache: LookupCache::None, concurrency: CONCURRENCY }
+        LookupOptions {
+            cache: LookupCache::None,
+            concurrency: CONCURRENCY,
+            timeout: Some(TIMEOUT),
+            retry: None,
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use futures::{FutureExt, Stream, StreamExt};
 use super::batch::{FoundRows, LookupBatch, evaluated, join};
 use super::cache::{Cached, KeyCache};
 use super::full::FullTable;
+use super::retry::Lookups;
 use super::{LookupCache, LookupJoinNode};
 use crate::changelog::ChangelogBatch;
 use crate::operators::join::side::NONE;
@@ -95,7 +96,14 @@ impl LookupStream {
 
     /// Asks for the rows of keys, or for all.
     fn look_up(&self, keys: Option<Vec<ArrayRef>>) -> Lookup {
-        SpawnedTask::spawn(self.node.table.lookup(keys, Arc::clone(&self.context)))
+        let lookups = Lookups {
+            table: Arc::clone(&self.node.table),
+            key_types: self.key_types.clone(),
+            options: self.node.options.clone(),
+            clock: Arc::clone(&self.clock),
+            context: Arc::clone(&self.context),
+        };
+        SpawnedTask::spawn(lookups.rows(keys))
     }
 
     /// A batch that has come: what is not in the cache is looked up.

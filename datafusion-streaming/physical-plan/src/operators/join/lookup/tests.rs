@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, AsArray, Int32Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int32Type, Schema};
 use datafusion_common::{Result, internal_datafusion_err};
 use datafusion_execution::TaskContext;
+use datafusion_execution::config::SessionConfig;
 use datafusion_expr::Operator;
 use datafusion_physical_expr::expressions::{Column, binary};
 use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
@@ -18,8 +19,8 @@ use crate::changelog::ChangelogMode;
 use crate::changelog::pretty::changelog_lines;
 use crate::operators::join::testing::{rows, schema};
 use crate::operators::join::{LEFT, RIGHT};
-use crate::runtime::{OperatorId, StreamElement, StreamExec, TimeAttribute};
-use crate::time::Watermark;
+use crate::runtime::{OperatorId, StreamElement, StreamEnvironment, StreamExec, TimeAttribute};
+use crate::time::{Clock, ManualClock, Watermark};
 
 /// A table `k w` in memory, that notes what it is asked. Two lookups of a key below zero wait for each
 /// other.
@@ -29,6 +30,8 @@ struct Counting {
     keys: Vec<Arc<dyn PhysicalExpr>>,
     asked: Mutex<Vec<Vec<i32>>>,
     meeting: Arc<Barrier>,
+    /// The clock, and the time from which on there are rows of keys of 100 and more.
+    late: (ManualClock, i64),
 }
 
 impl fmt::Debug for Counting {
@@ -46,7 +49,15 @@ impl Counting {
             keys: vec![Arc::new(Column::new("k", 0))],
             asked: Mutex::default(),
             meeting: Arc::new(Barrier::new(2)),
+            late: (ManualClock::default(), 0),
         })
+    }
+
+    /// The table, in which rows of keys of 100 and more are from a time on.
+    fn with_late_rows(self: Arc<Self>, clock: &ManualClock, from: i64) -> Arc<Self> {
+        let (rows, schema, keys) = (self.rows.clone(), Arc::clone(&self.schema), self.keys.clone());
+        let (asked, meeting) = (Mutex::default(), Arc::clone(&self.meeting));
+        Arc::new(Counting { rows, schema, keys, asked, meeting, late: (clock.clone(), from) })
     }
 }
 
@@ -76,7 +87,8 @@ impl LookupTable for Counting {
         self.asked.lock().push(asked.clone().unwrap_or_default());
         let meeting = asked.iter().flatten().any(|key| *key < 0).then(|| Arc::clone(&self.meeting));
         // rows of other keys come along
-        let (keys, values): (Vec<_>, Vec<_>) = self.rows.iter().copied().unzip();
+        let is_there = |row: &(i32, i32)| row.0 < 100 || self.late.0.now() >= self.late.1;
+        let (keys, values): (Vec<_>, Vec<_>) = self.rows.iter().copied().filter(is_there).unzip();
         let columns: Vec<ArrayRef> =
             vec![Arc::new(Int32Array::from(keys)), Arc::new(Int32Array::from(values))];
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
@@ -127,6 +139,36 @@ fn node(table: Arc<Counting>, join_type: JoinType, options: LookupOptions) -> Re
 }
 
 async fn output(node: LookupJoinNode, input: Vec<StreamElement>) -> Result<Vec<String>> {
+    output_at(node, input, Arc::new(TaskContext::default())).await
+}
+
+/// The output on a clock that goes on as soon as all wait for it.
+async fn output_on(
+    clock: &ManualClock,
+    node: LookupJoinNode,
+    input: Vec<StreamElement>,
+) -> Result<Vec<String>> {
+    let environment = StreamEnvironment { clock: Arc::new(clock.clone()), ..StreamEnvironment::default() };
+    let config = SessionConfig::new().with_extension(Arc::new(environment));
+    let context = TaskContext::default().with_session_config(config);
+    let mut output = std::pin::pin!(output_at(node, input, Arc::new(context)));
+    loop {
+        for _ in 0..20 {
+            tokio::select! {
+                biased;
+                lines = &mut output => return lines,
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        clock.advance(100);
+    }
+}
+
+async fn output_at(
+    node: LookupJoinNode,
+    input: Vec<StreamElement>,
+    context: Arc<TaskContext>,
+) -> Result<Vec<String>> {
     let input = StreamExec::plan(Elements(Mutex::new(input)), vec![])?;
     let traits = input.downcast_ref::<StreamExec>().map(|input| input.traits().clone());
     let node = node.over(&traits.unwrap_or_default())?;
@@ -134,7 +176,7 @@ async fn output(node: LookupJoinNode, input: Vec<StreamElement>) -> Result<Vec<S
         id: OperatorId { name: "LookupJoin".to_string(), number: 0 },
         partition: 0,
         partitions: 1,
-        context: Arc::new(TaskContext::default()),
+        context,
         inputs: &[input],
         metrics: &ExecutionPlanMetricsSet::new(),
     };
@@ -220,7 +262,7 @@ async fn what_is_in_the_cache_is_not_looked_up() -> Result<()> {
     let table = Counting::new(&[(1, 10), (1, 11)]);
     let cache = LookupCache::Partial(PartialCache::default());
     // one lookup at a time, so that the cache has what the batches before have found
-    let options = LookupOptions { cache, concurrency: 1 };
+    let options = LookupOptions { cache, concurrency: 1, ..LookupOptions::default() };
     let input = vec![
         rows(&["+I 1 1", "+I 5 2"], false)?,
         rows(&["+I 5 3", "+I 1 4"], false)?,
@@ -236,9 +278,51 @@ async fn what_is_in_the_cache_is_not_looked_up() -> Result<()> {
 }
 
 #[tokio::test]
+async fn keys_without_rows_are_looked_up_again() -> Result<()> {
+    let rows_of = [(1, 10), (100, 20), (100, 21), (101, 30)];
+    let input = || -> Result<Vec<StreamElement>> {
+        Ok(vec![rows(&["+I 1 1", "+I 100 2", "+I 7 3"], false)?, rows(&["+I 101 4", "+I 1 5"], false)?])
+    };
+    let retry = LookupRetry { delay: 1_000, attempts: 2 };
+    let options = LookupOptions { concurrency: 1, retry: Some(retry), ..LookupOptions::default() };
+    let clock = ManualClock::new(0);
+    let table = Counting::new(&rows_of).with_late_rows(&clock, 1_500);
+    let lines = output_on(&clock, node(Arc::clone(&table), JoinType::Left, options)?, input()?).await?;
+    // rows of other keys that come along do not count twice
+    assert_eq!(
+        lines,
+        [
+            "+I 1 1 1 10",
+            "+I 100 2 100 20",
+            "+I 100 2 100 21",
+            "+I 7 3 NULL NULL",
+            "+I 101 4 101 30",
+            "+I 1 5 1 10"
+        ]
+    );
+    assert_eq!(*table.asked.lock(), [vec![1, 100, 7], vec![100, 7], vec![100, 7], vec![101, 1]]);
+    assert!(clock.now() >= 2_000, "two delays: {}", clock.now());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_lookup_that_takes_too_long_fails() -> Result<()> {
+    let retry = LookupRetry { delay: 1_000, attempts: 9 };
+    let options = LookupOptions { retry: Some(retry), timeout: Some(2_500), ..LookupOptions::default() };
+    let clock = ManualClock::new(0);
+    let table = Counting::new(&[]);
+    let joined = node(Arc::clone(&table), JoinType::Left, options)?;
+    let error = output_on(&clock, joined, vec![rows(&["+I 1 1"], false)?]).await.unwrap_err();
+    let expected = "a lookup in table 'counting' has taken longer than 2500 ms";
+    assert!(error.to_string().contains(expected), "{error}");
+    assert_eq!(table.asked.lock().len(), 3);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_whole_table_is_read_once() -> Result<()> {
     let table = Counting::new(&[(1, 10), (2, 20), (1, 11)]);
-    let options = LookupOptions { cache: LookupCache::Full { reload: None }, concurrency: 4 };
+    let options = LookupOptions { cache: LookupCache::Full { reload: None }, ..LookupOptions::default() };
     let input = vec![rows(&["+I 1 1", "+I 7 2"], false)?, rows(&["+I 7 3", "+I 2 4"], false)?];
     let lines = output(node(Arc::clone(&table), JoinType::Left, options)?, input).await?;
     assert_eq!(lines, ["+I 1 1 1 10", "+I 1 1 1 11", "+I 7 2 NULL NULL", "+I 7 3 NULL NULL", "+I 2 4 2 20"]);

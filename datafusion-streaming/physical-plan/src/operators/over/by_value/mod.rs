@@ -5,9 +5,18 @@
 //!   2 comes                       +I 2 3   -U 3 4   +U 3 6   -U 5 9   +U 5 11
 //! ```
 //!
-//! The rows of a partition are kept in order, with their results.
+//! The rows of a partition are kept in order, with their results, in blocks. Each block has the state of the aggregates
+//! of all rows in front of it: a change folds the rows of its block anew, and those of the blocks behind as far as their
+//! results change. A SUM changes in all of them, a MAX or a COUNT(DISTINCT) seldom.
+//!
+//! ```text
+//!   MAX(v):   prefix -   rows 1 → 3, 2 → 3, 3 → 9     prefix 9   rows 4 → 9, 5 → 9     prefix 9   …
+//!             2 → 7 comes here:  +I 2 7, 3 → 9 as before: what is behind stays
+//! ```
 
 mod operator;
+mod partitions;
+mod told;
 
 use std::fmt;
 use std::sync::Arc;

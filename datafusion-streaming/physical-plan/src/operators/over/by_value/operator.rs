@@ -1,27 +1,22 @@
-//! Partitions in order, and their results.
+//! Changes of partitions, and what they change of the results behind them.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array, new_empty_array,
-};
-use arrow::compute::kernels::zip::zip;
-use arrow::compute::{cast, interleave, take};
+use arrow::array::{Array, ArrayRef, Int64Array, NullArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Schema};
-use datafusion_common::{Result, ScalarValue};
+use datafusion_common::{Result, internal_err};
 use datafusion_streaming_udfs::aggregate::{Fate, OutputLayout};
 
 use super::ValueOverNode;
+use super::partitions::{Partitions, SCRATCH};
+use super::told::{BlockResults, Told};
 use crate::changelog::{ChangelogBatch, RowKind};
-use crate::operators::aggregate::{AggregateCall, Aggregates};
+use crate::operators::aggregate::AggregateCall;
 use crate::operators::over::OverCall;
-use crate::runtime::{Context, Operator, Output, TableSnapshot};
-use crate::state::{
-    Expiry, KeyInterner, Place, RowId, RowStore, SortKey, SortKeys, StateTable, equal_values, keyed_snapshot,
-    split_extra,
-};
+use crate::operators::over::call::shifted_column;
+use crate::runtime::{Context, Operator, Output};
+use crate::state::{Place, SortKey, StateTable, equal_values};
 
 pub(super) struct ValueOver<K> {
     node: ValueOverNode,
@@ -29,136 +24,129 @@ pub(super) struct ValueOver<K> {
     compared: Vec<usize>,
     /// The columns that calls read.
     arguments: Vec<usize>,
-    /// Of the partition that is looked at.
-    aggregates: Aggregates,
     state: Partitions<K>,
 }
 
-struct Partitions<K> {
-    node: ValueOverNode,
-    keys: KeyInterner,
-    sort_keys: SortKeys,
-    store: RowStore,
-    partitions: Vec<Partition<K>>,
-    arrivals: u64,
-    rows: usize,
-    /// By partition.
-    expiry: Expiry,
+/// A row that comes or goes.
+struct Change {
+    kind: RowKind,
+    block: usize,
+    /// Its place in the block.
+    place: usize,
+    /// How many rows of the partition are in front of it.
+    rows_before: usize,
+    /// The first row of the block whose results may change.
+    first: usize,
 }
 
-#[derive(Debug, Clone)]
-struct Partition<K> {
-    rows: BTreeMap<(K, u64), RowId>,
-    /// The results of the calls for the rows, in order; `None`: not computed yet.
-    results: Option<Vec<ArrayRef>>,
-}
-
-/// A change of one row, as it is told.
-#[derive(Default)]
-struct Told {
-    places: Vec<Place>,
-    kinds: Vec<RowKind>,
-    /// Where the results of each row are: in those before (0) or after (1), and at which place.
-    results: Vec<(usize, usize)>,
-}
-
-impl Told {
-    fn push(&mut self, kind: RowKind, place: Place, after: bool, result: usize) {
-        self.kinds.push(kind);
-        self.places.push(place);
-        self.results.push((usize::from(after), result));
+impl Change {
+    /// The place that a row of the block had before the change, given that which it has now; `None` for a row that
+    /// has come.
+    fn old_place(&self, block: usize, now: usize) -> Option<usize> {
+        match (block == self.block, self.kind.is_retraction()) {
+            (false, _) => Some(now),
+            (true, true) => Some(if now < self.place { now } else { now + 1 }),
+            (true, false) if now == self.place => None,
+            (true, false) => Some(if now < self.place { now } else { now - 1 }),
+        }
     }
+}
+
+/// What is in front of a block.
+#[derive(Debug, Clone, Copy, Default)]
+struct Before {
+    rows: usize,
+    groups: usize,
 }
 
 impl<K: SortKey> ValueOver<K> {
     pub(super) fn try_new(node: ValueOverNode) -> Result<Self> {
         let types: Vec<DataType> =
             node.input.fields().iter().map(|field| field.data_type().clone()).collect();
-        let (mut calls, mut arguments): (Vec<AggregateCall>, Vec<usize>) = (vec![], vec![]);
+        let mut arguments: Vec<usize> = vec![];
         for call in &node.calls {
             match call {
-                OverCall::Aggregate(call) => {
-                    arguments.extend(&call.args);
-                    calls.push(call.clone());
-                }
-                OverCall::Lag { column, .. } => arguments.push(*column),
-                _ => {}
+                OverCall::Aggregate(call) => arguments.extend(&call.args),
+                OverCall::Lead { .. } => return internal_err!("LEAD over a column that is no time"),
+                OverCall::Lag { .. } | OverCall::RowNumber | OverCall::Rank | OverCall::DenseRank => {}
             }
         }
-        let mut aggregates = Aggregates::try_new(&calls, &types, false)?;
-        aggregates.grow(1);
-        let key_types: Vec<DataType> = node.keys.iter().map(|key| types[*key].clone()).collect();
         Ok(ValueOver {
             compared: (0..types.len()).filter(|column| !node.ignored.contains(column)).collect(),
             arguments,
-            aggregates,
-            state: Partitions {
-                keys: KeyInterner::try_new(&key_types)?,
-                sort_keys: SortKeys::try_new(vec![node.sort], &types)?,
-                store: RowStore::new(Arc::clone(&node.input)),
-                partitions: vec![],
-                arrivals: 0,
-                rows: 0,
-                expiry: Expiry::new(node.ttl),
-                node: node.clone(),
-            },
+            state: Partitions::try_new(node.clone(), &types)?,
             node,
         })
     }
 
-    /// The results of all calls for the rows of a partition, in order.
-    fn results_of(&mut self, partition: usize) -> Result<Vec<ArrayRef>> {
-        let rows = &self.state.partitions[partition].rows;
-        let count = rows.len();
-        let places: Vec<Place> = rows.values().map(|row| self.state.store.place(*row)).collect();
+    /// What is in front of a block.
+    fn before(&self, partition: usize, block: usize) -> Before {
+        let blocks = &self.state.partitions[partition].blocks[..block];
+        blocks.iter().fold(Before::default(), |before, block| Before {
+            rows: before.rows + block.rows.len(),
+            groups: before.groups + block.groups,
+        })
+    }
+
+    /// The results of all calls for the rows of a block, which are folded.
+    fn results_of(&mut self, partition: usize, number: usize, before: Before) -> Result<Vec<ArrayRef>> {
+        let blocks = &mut self.state.partitions[partition].blocks;
+        let block = &mut blocks[number];
+        let count = block.rows.len();
+        let places: Vec<Place> = block.rows.iter().map(|(_, row)| self.state.store.place(*row)).collect();
         // the first and the last peer of each row, and how many different keys there are up to it
-        let (mut first, mut last, mut different) =
-            (vec![0usize; count], vec![0usize; count], vec![0i64; count]);
-        let mut keys = rows.keys().enumerate().peekable();
-        let (mut start, mut number) = (0, 0);
-        while let Some((row, (key, _))) = keys.next() {
-            let ends = keys.peek().is_none_or(|(_, (next, _))| next != key);
-            if ends || !self.node.has_peers {
-                let from = if self.node.has_peers { start } else { row };
-                number += 1;
-                first[from..=row].fill(from);
-                last[from..=row].fill(row);
-                different[from..=row].fill(number);
+        let (mut first, mut last, mut groups) = (vec![0; count], vec![0u32; count], vec![0i64; count]);
+        let (mut start, mut group) = (0, before.groups);
+        for row in 0..count {
+            let ends = !self.node.has_peers
+                || block.rows.get(row + 1).is_none_or(|next| next.0 != block.rows[row].0);
+            if ends {
+                group += 1;
+                first[start..=row].fill((before.rows + start + 1) as i64);
+                last[start..=row].fill(row as u32);
+                groups[start..=row].fill(group as i64);
                 start = row + 1;
             }
         }
+        block.groups = group - before.groups;
 
         let mut columns: Vec<ArrayRef> = vec![];
         let mut fields = vec![];
         for (column, field) in self.node.input.fields().iter().enumerate() {
             let array = match self.arguments.contains(&column) {
                 true => self.state.store.gather_column(column, &places)?,
-                false => Arc::new(arrow::array::NullArray::new(count)),
+                false => Arc::new(NullArray::new(count)),
             };
             fields.push(field.as_ref().clone().with_data_type(array.data_type().clone()).with_nullable(true));
             columns.push(array);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?;
-        self.aggregates.clear(&[0]);
-        let fates = vec![Fate::Update; count];
-        let folded = self.aggregates.fold(&batch, &vec![0; count], None, &fates, OutputLayout::Single)?;
-        let peers = UInt32Array::from_iter_values(last.iter().map(|row| *row as u32));
+        let (slots, fates) = (vec![SCRATCH; count], vec![Fate::Update; count]);
+        let folded = self.state.aggregates.fold(&batch, &slots, None, &fates, OutputLayout::Single)?;
+        let peers = UInt32Array::from(last);
         let mut folded = folded.values.into_iter();
         let mut results = Vec::with_capacity(self.node.calls.len());
         for (call, field) in self.node.calls.iter().zip(&self.node.schema.fields()[self.node.width..]) {
             let values: ArrayRef = match call {
                 OverCall::Aggregate(_) => match folded.next() {
-                    Some(values) => take(&values, &peers, None)?,
-                    None => new_empty_array(field.data_type()),
+                    Some(values) if self.node.has_peers => take(&values, &peers, None)?,
+                    Some(values) => values,
+                    None => return internal_err!("an OVER call without values"),
                 },
-                OverCall::RowNumber => Arc::new(Int64Array::from_iter_values(1..=count as i64)),
-                OverCall::Rank => {
-                    Arc::new(Int64Array::from_iter_values(first.iter().map(|row| *row as i64 + 1)))
+                OverCall::RowNumber => {
+                    let number = before.rows as i64;
+                    Arc::new(Int64Array::from_iter_values(number + 1..=number + count as i64))
                 }
-                OverCall::DenseRank => Arc::new(Int64Array::from(different.clone())),
-                OverCall::Lag { column, offset, default } => {
-                    lagged(batch.column(*column), &last, *offset, default.as_ref())?
+                OverCall::Rank => Arc::new(Int64Array::from(first.clone())),
+                OverCall::DenseRank => Arc::new(Int64Array::from(groups.clone())),
+                OverCall::Lag { column, offset, default } | OverCall::Lead { column, offset, default } => {
+                    let found: Vec<Option<Place>> = peers
+                        .values()
+                        .iter()
+                        .map(|last| self.row_before(partition, number, *last, *offset))
+                        .collect();
+                    shifted_column(&self.state.store, *column, &found, &places, default.as_ref())?
                 }
             };
             results.push(if values.data_type() == field.data_type() {
@@ -170,143 +158,165 @@ impl<K: SortKey> ValueOver<K> {
         Ok(results)
     }
 
-    /// A row comes or goes; what that changes. `None`: a retraction of a row that is not there.
-    fn change(
+    /// The row so many rows before one of a block.
+    fn row_before(&self, partition: usize, block: usize, row: u32, offset: usize) -> Option<Place> {
+        let blocks = &self.state.partitions[partition].blocks;
+        let place =
+            |block: usize, row: usize| blocks[block].rows.get(row).map(|(_, id)| self.state.store.place(*id));
+        let (mut block, mut row, mut offset) = (block, row as usize, offset);
+        while offset > row {
+            offset -= row + 1;
+            block = block.checked_sub(1)?;
+            row = blocks[block].rows.len() - 1;
+        }
+        place(block, row - offset)
+    }
+
+    /// The results of a partition that comes from a snapshot.
+    fn compute(&mut self, partition: usize) -> Result<()> {
+        self.state.cut_anew(partition);
+        let mut before = Before::default();
+        for block in 0..self.state.partitions[partition].blocks.len() {
+            match block {
+                0 => self.state.start_at(partition, block)?,
+                _ => self.state.keep_prefix(partition, block)?,
+            }
+            let results = self.results_of(partition, block, before)?;
+            self.state.set_results(partition, block, results);
+            let block = &self.state.partitions[partition].blocks[block];
+            before = Before { rows: before.rows + block.rows.len(), groups: before.groups + block.groups };
+        }
+        self.state.partitions[partition].is_computed = true;
+        Ok(())
+    }
+
+    /// A row comes or goes, and what that changes is told; `false`: a retraction of a row that is not there.
+    fn change(&mut self, slot: u32, row: usize, key: K, kind: RowKind, told: &mut Told) -> Result<bool> {
+        let partition = slot as usize;
+        if !self.state.partitions[partition].is_computed {
+            self.compute(partition)?;
+        }
+        // blocks up to this one have to be computed, whatever their results
+        let mut at_least = 0;
+        let (block, place) = if kind.is_retraction() {
+            let Some(found) = self.state.find(partition, &key, row, &self.compared) else { return Ok(false) };
+            let block = &self.state.partitions[partition].blocks[found.0];
+            let place = self.state.store.place(block.rows[found.1].1);
+            told.push(RowKind::Delete, place, &mut BlockResults::new(&block.results), found.1);
+            self.state.remove(partition, found);
+            self.state.tidy(partition, found.0)?;
+            found
+        } else {
+            let (mut block, mut place) = self.state.place_of(partition, &key);
+            if self.state.split(partition, block) {
+                at_least = block + 1;
+                (block, place) = self.state.place_of(partition, &key);
+            }
+            self.state.insert(partition, (block, place), key.clone(), row);
+            (block, place)
+        };
+        let first_block = if at_least > 0 { at_least - 1 } else { block };
+        let Some(changed) = self.state.partitions[partition].blocks.get(block) else { return Ok(true) };
+        let first = match self.node.has_peers {
+            true => changed.rows.partition_point(|(other, _)| *other < key),
+            false => place,
+        };
+        let rows_before = self.before(partition, block).rows + place;
+        self.tell(
+            partition,
+            first_block,
+            &Change { kind, block, place, rows_before, first },
+            at_least,
+            told,
+        )?;
+        Ok(true)
+    }
+
+    /// Computes the results from a block on, as far as they change, and tells what has changed.
+    fn tell(
         &mut self,
         partition: usize,
-        row: usize,
-        key: K,
-        kind: RowKind,
-    ) -> Result<Option<ChangelogBatch>> {
-        let before = match self.state.partitions[partition].results.take() {
-            Some(results) => results,
-            None => self.results_of(partition)?,
-        };
-        let equal_keys = (Bound::Included((key.clone(), 0)), Bound::Included((key.clone(), u64::MAX)));
-        let known = &self.state.partitions[partition].rows;
-        // the peers of a row come before it in the order of arrival, and are told before it
-        let first_told = match self.node.has_peers {
-            true => known.range(..(key.clone(), 0)).count(),
-            false => known.range(..=(key.clone(), u64::MAX)).count(),
-        };
-        let mut told = Told::default();
-        let after = if kind.is_retraction() {
-            let mut same =
-                known.range(equal_keys).filter(|(_, id)| self.state.store.equals(**id, row, &self.compared));
-            let Some((found, id)) = same.next().map(|(found, id)| (found.clone(), *id)) else {
-                self.state.partitions[partition].results = Some(before);
-                return Ok(None);
-            };
-            let position = known.range(..&found).count();
-            told.push(RowKind::Delete, self.state.store.place(id), false, position);
-            self.state.partitions[partition].rows.remove(&found);
-            self.state.rows -= 1;
-            let after = self.results_of(partition)?;
-            let first_told = if self.node.has_peers { first_told } else { position };
-            for (number, id) in self.state.partitions[partition].rows.values().enumerate().skip(first_told) {
-                let old = if number < position { number } else { number + 1 };
-                self.tell_if_changed(&mut told, *id, (&before, old), (&after, number));
-            }
-            self.state.store.remove(id);
-            after
-        } else {
-            let position = known.range(..=(key.clone(), u64::MAX)).count();
-            self.state.arrivals += 1;
-            let id = self.state.store.add(row);
-            self.state.partitions[partition].rows.insert((key, self.state.arrivals), id);
-            self.state.rows += 1;
-            let after = self.results_of(partition)?;
-            for (number, id) in self.state.partitions[partition].rows.values().enumerate().skip(first_told) {
-                if number == position {
-                    told.push(kind, self.state.store.place(*id), true, number);
-                    continue;
-                }
-                let old = if number < position { number } else { number - 1 };
-                self.tell_if_changed(&mut told, *id, (&before, old), (&after, number));
-            }
-            after
-        };
-        let told = self.told(told, &before, &after)?;
-        self.state.partitions[partition].results = Some(after);
-        Ok(Some(told))
-    }
-
-    fn tell_if_changed(
-        &self,
+        from: usize,
+        change: &Change,
+        at_least: usize,
         told: &mut Told,
-        id: RowId,
-        (before, old): (&[ArrayRef], usize),
-        (after, new): (&[ArrayRef], usize),
-    ) {
-        if before.iter().zip(after).all(|(before, after)| equal_values(before, old, after, new)) {
-            return;
+    ) -> Result<()> {
+        let mut before = self.before(partition, from);
+        self.state.start_at(partition, from)?;
+        for number in from..self.state.partitions[partition].blocks.len() {
+            if number > from {
+                self.state.keep_prefix(partition, number)?;
+            }
+            let after = self.results_of(partition, number, before)?;
+            let block = &self.state.partitions[partition].blocks[number];
+            before = Before { rows: before.rows + block.rows.len(), groups: before.groups + block.groups };
+            let mut is_settled = false;
+            if number >= change.block {
+                let first = if number == change.block { change.first } else { 0 };
+                let mut old_results = BlockResults::new(&block.results);
+                let mut new_results = BlockResults::new(&after);
+                for (now, (_, id)) in block.rows.iter().enumerate().skip(first) {
+                    let place = self.state.store.place(*id);
+                    let Some(old) = change.old_place(number, now) else {
+                        told.push(change.kind, place, &mut new_results, now);
+                        continue;
+                    };
+                    let mut results = old_results.arrays().iter().zip(&after);
+                    if results.all(|(before, after)| equal_values(before, old, after, now)) {
+                        continue;
+                    }
+                    if self.node.update_before {
+                        told.push(RowKind::UpdateBefore, place, &mut old_results, old);
+                    }
+                    told.push(RowKind::UpdateAfter, place, &mut new_results, now);
+                }
+                is_settled =
+                    number >= at_least && self.is_settled(change, number, before, &block.results, &after);
+            }
+            self.state.set_results(partition, number, after);
+            if is_settled {
+                break;
+            }
         }
-        let place = self.state.store.place(id);
-        if self.node.update_before {
-            told.push(RowKind::UpdateBefore, place, false, old);
-        }
-        told.push(RowKind::UpdateAfter, place, true, new);
+        Ok(())
     }
 
-    fn told(&self, told: Told, before: &[ArrayRef], after: &[ArrayRef]) -> Result<ChangelogBatch> {
-        let mut columns = Vec::with_capacity(self.node.schema.fields().len());
-        for column in 0..self.node.width {
-            columns.push(self.state.store.gather_column(column, &told.places)?);
-        }
-        for (before, after) in before.iter().zip(after) {
-            columns.push(interleave(&[before.as_ref(), after.as_ref()], &told.results)?);
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(told.kinds.len()));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), columns, &options)?;
-        ChangelogBatch::try_new(batch, told.kinds.into())
+    /// Whether nothing changes behind a block, given its results before and after the change and what is in front of
+    /// the next.
+    fn is_settled(
+        &self,
+        change: &Change,
+        block: usize,
+        next: Before,
+        before: &[ArrayRef],
+        after: &[ArrayRef],
+    ) -> bool {
+        let Some(last) = after.first().and_then(|results| results.len().checked_sub(1)) else { return false };
+        // only of a row behind the change does it say something that its results are as they were
+        let is_behind = block > change.block
+            || last > change.place
+            || (change.kind.is_retraction() && last == change.place);
+        let Some(old) = change.old_place(block, last).filter(|_| is_behind) else { return false };
+        self.node.calls.iter().zip(before.iter().zip(after)).all(|(call, (before, after))| match call {
+            OverCall::Aggregate(call) => value_is_state(call) && equal_values(before, old, after, last),
+            OverCall::DenseRank => equal_values(before, old, after, last),
+            OverCall::RowNumber | OverCall::Rank => false,
+            OverCall::Lag { offset, .. } | OverCall::Lead { offset, .. } => {
+                next.rows > change.rows_before.saturating_add(*offset)
+            }
+        })
     }
 }
 
-/// The values `offset` rows before the last peer of each row.
-fn lagged(
-    values: &ArrayRef,
-    last_peers: &[usize],
-    offset: usize,
-    default: Option<&ScalarValue>,
-) -> Result<ArrayRef> {
-    let before: UInt32Array =
-        last_peers.iter().map(|last| last.checked_sub(offset).map(|row| row as u32)).collect();
-    let lagged = take(values, &before, None)?;
-    let Some(default) = default else { return Ok(lagged) };
-    let is_there: BooleanArray = before.iter().map(|row| Some(row.is_some())).collect();
-    Ok(zip(&is_there, &lagged, &default.cast_to(values.data_type())?.to_scalar()?)?)
-}
-
-impl<K: SortKey> Partitions<K> {
-    fn intern(&mut self, batch: &RecordBatch) -> Result<Vec<u32>> {
-        let keys: Vec<ArrayRef> = self.node.keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
-        let mut slots = vec![];
-        self.keys.intern(&keys, batch.num_rows(), &mut slots)?;
-        self.partitions.resize_with(self.keys.slots(), || Partition { rows: BTreeMap::new(), results: None });
-        self.expiry.grow(self.keys.slots());
-        Ok(slots)
-    }
-
-    /// Drops the rows of a partition.
-    fn clear(&mut self, slot: u32) {
-        let partition = &mut self.partitions[slot as usize];
-        partition.results = None;
-        for row in std::mem::take(&mut partition.rows).into_values() {
-            self.store.remove(row);
-            self.rows -= 1;
-        }
-    }
-
-    /// Gives back the slots of those partitions that have no rows.
-    fn release(&mut self, mut slots: Vec<u32>) {
-        slots.sort_unstable();
-        slots.dedup();
-        slots.retain(|slot| self.partitions[*slot as usize].rows.is_empty());
-        for slot in &slots {
-            self.partitions[*slot as usize].results = None;
-            self.expiry.forget(*slot);
-        }
-        self.keys.release(&slots);
+/// Whether one row more or less that does not change the value of a call for some row changes none behind it: the
+/// value is all that the call knows of the rows so far, or for DISTINCT, says whether there is a row like it.
+fn value_is_state(call: &AggregateCall) -> bool {
+    match call.function.name() {
+        "min" | "max" | "count" => true,
+        "first_value" | "last_value" => !call.distinct,
+        // a DECIMAL may overflow, and a DISTINCT sum of floats may swallow a value
+        "sum" => call.return_type.is_integer(),
+        _ => false,
     }
 }
 
@@ -321,21 +331,28 @@ impl<K: SortKey> Operator for ValueOver<K> {
         let batch = changes.batch();
         let slots = self.state.intern(batch)?;
         let keys = self.state.sort_keys.encode(batch.columns(), batch.num_rows())?;
-        let mut outputs = vec![];
+        let mut told = Told::default();
         self.state.store.open(batch);
         for (row, slot) in slots.iter().enumerate() {
             if self.state.expiry.is_expired(*slot, cx.processing_time) {
                 self.state.clear(*slot);
             }
-            match self.change(*slot as usize, row, K::of(keys.row(row)), changes.kind(row))? {
-                Some(told) => outputs.push(told),
-                None => cx.metrics.ignored_retractions.add(1),
+            if !self.change(*slot, row, K::of(keys.row(row)), changes.kind(row), &mut told)? {
+                cx.metrics.ignored_retractions.add(1);
             }
             self.state.expiry.touch(*slot, cx.processing_time);
+            if told.is_large()
+                && let Some(changes) =
+                    std::mem::take(&mut told).finish(&self.state.store, &self.node.schema)?
+            {
+                out.data(changes);
+            }
+        }
+        if let Some(changes) = told.finish(&self.state.store, &self.node.schema)? {
+            out.data(changes);
         }
         self.state.store.close()?;
         self.state.release(slots);
-        out.data(ChangelogBatch::concat(&self.node.schema, &outputs)?);
         Ok(())
     }
 
@@ -352,48 +369,5 @@ impl<K: SortKey> Operator for ValueOver<K> {
 
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {
         vec![&mut self.state]
-    }
-}
-
-impl<K: SortKey> StateTable for Partitions<K> {
-    fn name(&self) -> &str {
-        "rows"
-    }
-
-    fn memory_size(&self) -> usize {
-        let results = self.node.calls.len() * size_of::<i64>();
-        self.keys.memory_size()
-            + self.store.memory_size()
-            + self.partitions.capacity() * size_of::<Partition<K>>()
-            + self.expiry.memory_size()
-            // a B-tree is two thirds full on average
-            + self.rows * (size_of::<((K, u64), RowId)>() * 3 / 2 + results)
-    }
-
-    fn snapshot(&self) -> Result<TableSnapshot> {
-        let ids: Vec<RowId> =
-            self.partitions.iter().flat_map(|partition| partition.rows.values().copied()).collect();
-        let written = self.partitions.iter().enumerate().flat_map(|(slot, partition)| {
-            std::iter::repeat_n(self.expiry.written(slot as u32), partition.rows.len())
-        });
-        let written = vec![("$written", written.collect())];
-        keyed_snapshot(self.name(), &self.node.keys, &self.store.rows(&ids)?, written)
-    }
-
-    fn restore(&mut self, saved: &RecordBatch) -> Result<()> {
-        let (batch, extra) = split_extra(saved, &self.node.input, 1)?;
-        let slots = self.intern(&batch)?;
-        let keys = self.sort_keys.encode(batch.columns(), batch.num_rows())?;
-        self.store.open(&batch);
-        for (row, slot) in slots.into_iter().enumerate() {
-            self.arrivals += 1;
-            let id = self.store.add(row);
-            self.partitions[slot as usize].rows.insert((K::of(keys.row(row)), self.arrivals), id);
-            self.rows += 1;
-            if let Some(written) = extra.first().and_then(|written| written.get(row)) {
-                self.expiry.touch(slot, *written);
-            }
-        }
-        self.store.close()
     }
 }

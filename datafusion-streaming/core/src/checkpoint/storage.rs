@@ -1,6 +1,7 @@
 //! Where the checkpoints of a job are.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 use std::path::Path as LocalPath;
 use std::sync::Arc;
 
@@ -11,7 +12,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err, plan_datafusion_err};
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion_streaming_physical_plan::runtime::{Checkpoint, OperatorId, SubtaskSnapshot, TableSnapshot};
+use datafusion_streaming_physical_plan::runtime::{
+    Checkpoint, OperatorId, StoredRows, SubtaskSnapshot, TableSnapshot,
+};
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
@@ -42,6 +45,27 @@ pub struct CheckpointStorage {
     shown: String,
     /// The shared files that the kept checkpoints have, once they are known.
     files: Mutex<Option<HashSet<String>>>,
+}
+
+/// A part of a table as bytes.
+struct Encoded {
+    key_groups: Range<u16>,
+    bytes: Vec<u8>,
+    name: String,
+}
+
+impl Encoded {
+    fn try_new(part: ranges::Part) -> Result<Self> {
+        let bytes = state_file::encode(&part.rows)?;
+        let name = state_file::name_of(&bytes);
+        Ok(Encoded { key_groups: part.key_groups, bytes, name })
+    }
+}
+
+/// Runs what takes long on a thread of its own.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| DataFusionError::External(Box::new(error)))?
 }
 
 /// Why a checkpoint was taken.
@@ -127,6 +151,9 @@ impl CheckpointStorage {
                 for table in &snapshot.tables {
                     tables.push(self.write_table(table, &mut info).await?);
                 }
+                if let Some(stored) = &snapshot.stored {
+                    self.write_stored(stored, &mut tables, &mut info).await?;
+                }
                 entries.push(SubtaskEntry {
                     subtask: *subtask,
                     watermark: snapshot.watermark,
@@ -154,24 +181,56 @@ impl CheckpointStorage {
     }
 
     async fn write_table(&self, table: &TableSnapshot, info: &mut CheckpointInfo) -> Result<TableEntry> {
-        let encoded = {
-            let table = table.clone();
+        let copy = table.clone();
+        let encoded =
+            blocking(move || ranges::cut(&copy)?.into_iter().map(Encoded::try_new).collect()).await?;
+        let parts = self.write_parts(encoded, info).await?;
+        let schema = table.rows.schema();
+        let columns =
+            schema.fields().iter().map(|field| (field.name().clone(), field.data_type().to_string()));
+        Ok(TableEntry {
+            name: table.name.clone(),
+            keyed: table.keyed,
+            columns: columns.collect(),
+            rows: table.rows.num_rows() as u64,
+            parts,
+        })
+    }
+
+    /// Writes rows that are not in memory, a range of key groups at a time, as further parts of their tables.
+    async fn write_stored(
+        &self,
+        stored: &Arc<dyn StoredRows>,
+        tables: &mut [TableEntry],
+        info: &mut CheckpointInfo,
+    ) -> Result<()> {
+        for key_groups in ranges::ranges_of(usize::try_from(stored.size()).unwrap_or(usize::MAX)) {
+            let (stored, wanted) = (Arc::clone(stored), key_groups.clone());
             let encode = move || -> Result<Vec<_>> {
-                let parts = ranges::cut(&table)?.into_iter();
-                let part = |part: ranges::Part| Ok((part.key_groups, state_file::encode(&part.rows)?));
-                let parts = parts.map(part).collect::<Result<Vec<_>>>()?;
-                let named = parts.into_iter().map(|(key_groups, bytes)| {
-                    let name = state_file::name_of(&bytes);
-                    (key_groups, bytes, name)
-                });
-                Ok(named.collect())
+                let tables = stored.read(wanted.clone())?.into_iter();
+                let filled = tables.filter(|table| table.rows.num_rows() > 0);
+                let part = |table: TableSnapshot| {
+                    let rows = table.rows.num_rows() as u64;
+                    let part = ranges::Part { key_groups: wanted.clone(), rows: table.rows };
+                    Ok((table.name, rows, Encoded::try_new(part)?))
+                };
+                filled.map(part).collect()
             };
-            tokio::task::spawn_blocking(encode)
-                .await
-                .map_err(|error| DataFusionError::External(Box::new(error)))??
-        };
+            for (name, rows, encoded) in blocking(encode).await? {
+                let Some(table) = tables.iter_mut().find(|table| table.name == name) else {
+                    return exec_err!("the state store has rows of a table '{name}' that the operator lacks");
+                };
+                table.rows += rows;
+                table.parts.extend(self.write_parts(vec![encoded], info).await?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes those parts of a table whose files are not there yet.
+    async fn write_parts(&self, encoded: Vec<Encoded>, info: &mut CheckpointInfo) -> Result<Vec<PartEntry>> {
         let (mut parts, mut new) = (vec![], vec![]);
-        for (key_groups, bytes, name) in encoded {
+        for Encoded { key_groups, bytes, name } in encoded {
             let size = bytes.len() as u64;
             info.state_bytes += size;
             let data = match bytes.len() <= INLINE_BYTES {
@@ -192,16 +251,7 @@ impl CheckpointStorage {
         let written = futures::stream::iter(puts).buffer_unordered(AT_A_TIME);
         let written: Vec<String> = written.try_collect().await?;
         self.files.lock().get_or_insert_default().extend(written);
-        let schema = table.rows.schema();
-        let columns =
-            schema.fields().iter().map(|field| (field.name().clone(), field.data_type().to_string()));
-        Ok(TableEntry {
-            name: table.name.clone(),
-            keyed: table.keyed,
-            columns: columns.collect(),
-            rows: table.rows.num_rows() as u64,
-            parts,
-        })
+        Ok(parts)
     }
 
     /// Writes a shared file, and returns its name.
@@ -253,8 +303,12 @@ impl CheckpointStorage {
                 for table in &subtask.tables {
                     tables.push(self.read_table(id, table).await?);
                 }
-                let snapshot =
-                    SubtaskSnapshot { watermark: subtask.watermark, inputs: subtask.inputs.clone(), tables };
+                let snapshot = SubtaskSnapshot {
+                    watermark: subtask.watermark,
+                    inputs: subtask.inputs.clone(),
+                    tables,
+                    stored: None,
+                };
                 subtasks.insert(subtask.subtask, snapshot);
             }
             operators.insert(OperatorId { name: operator.name.clone(), number: operator.number }, subtasks);

@@ -104,7 +104,7 @@ impl OverNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         Over::try_new(self.clone())
     }
 }
@@ -156,7 +156,7 @@ impl StreamNode for OverNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

@@ -15,7 +15,7 @@ use super::{OverCall, OverNode};
 use crate::operators::aggregate::{AggregateCall, Aggregates};
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
-use crate::state::{Expiry, KeyInterner, RowId, RowStore, StateTable, TimeQueue};
+use crate::state::{self, Evictable, Expiry, KeyInterner, RowId, RowStore, StateTable, TimeQueue};
 
 /// An event time at which a key has something to do: a row of it, or [`CLEAN_UP`].
 #[derive(Debug, Clone, Copy)]
@@ -288,5 +288,21 @@ impl StateTable for OverState {
             }
         }
         self.store.close()
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: self.node.keys.clone(), ttl: self.node.ttl })
+    }
+
+    fn due(&self, rows: &RecordBatch, _watermark: i64) -> Result<state::Due> {
+        let width = self.node.input.fields().len();
+        let number = |number: usize| rows.column(width + number).as_primitive::<Int64Type>().values();
+        let (roles, times, clean_ups) = (number(0), number(1), number(3));
+        let due = |row: usize| match roles[row] {
+            WAITING => times[row],
+            KEY => clean_ups[row],
+            _ => i64::MAX,
+        };
+        Ok(state::Due::Watermark((0..rows.num_rows()).map(due).collect()))
     }
 }

@@ -19,8 +19,8 @@ use crate::operators::aggregate::{AggregateCall, Aggregates};
 use crate::operators::over::OverCall;
 use crate::runtime::{Context, Operator, Output, TableSnapshot};
 use crate::state::{
-    Expiry, KeyInterner, Place, RowId, RowStore, SortKey, SortKeys, StateTable, equal_values, keyed_snapshot,
-    split_extra,
+    Evictable, Expiry, KeyInterner, Place, RowId, RowStore, SortKey, SortKeys, StateTable, equal_values,
+    keyed_snapshot, split_extra,
 };
 
 pub(super) struct ValueOver<K> {
@@ -395,5 +395,9 @@ impl<K: SortKey> StateTable for Partitions<K> {
             }
         }
         self.store.close()
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: self.node.keys.clone(), ttl: self.node.ttl })
     }
 }

@@ -11,10 +11,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err, plan_datafusion_err};
+use datafusion::execution::DiskManager;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion_streaming_physical_plan::runtime::{
     Checkpoint, OperatorId, StoredRows, SubtaskSnapshot, TableSnapshot,
 };
+use datafusion_streaming_physical_plan::state::disk::StoreFolder;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
@@ -23,6 +25,7 @@ use object_store::{Error, ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
 
 use super::manifest::{Manifest, OperatorEntry, PartData, PartEntry, SubtaskEntry, TableEntry};
+use super::stored::StoredParts;
 use super::{ranges, state_file};
 use crate::filesystem::Place;
 
@@ -32,6 +35,9 @@ const CHECKPOINT: &str = "chk-";
 
 /// Tables up to this many bytes stand in the manifest.
 const INLINE_BYTES: usize = 16 << 10;
+
+/// Tables that have more bytes are read part by part when they are restored.
+const WHOLE_BYTES: u64 = 16 << 20;
 
 /// How many files are written or read at a time.
 const AT_A_TIME: usize = 4;
@@ -45,6 +51,10 @@ pub struct CheckpointStorage {
     shown: String,
     /// The shared files that the kept checkpoints have, once they are known.
     files: Mutex<Option<HashSet<String>>>,
+    /// Where files are while they are restored.
+    disk: Option<Arc<DiskManager>>,
+    /// The keyed tables of a partition that have more bytes are not read at once.
+    whole_bytes: u64,
 }
 
 /// A part of a table as bytes.
@@ -113,7 +123,14 @@ impl CheckpointStorage {
             Some(_) => Arc::new(LocalFileSystem::new().with_automatic_cleanup(true)),
             None => place.store,
         };
-        Ok(CheckpointStorage { store, root, shown, files: Mutex::default() })
+        let disk = Some(Arc::clone(&runtime.disk_manager));
+        Ok(CheckpointStorage { store, root, shown, files: Mutex::default(), disk, whole_bytes: WHOLE_BYTES })
+    }
+
+    /// The storage that reads the keyed tables of a partition only up to so many bytes at once. What is larger is
+    /// copied to the disk, and restored from there a key group at a time.
+    pub fn reading_whole(self, bytes: u64) -> Self {
+        CheckpointStorage { whole_bytes: bytes, ..self }
     }
 
     /// A folder in memory, whose checkpoints serve as long as the process lives.
@@ -123,6 +140,8 @@ impl CheckpointStorage {
             root: Path::from("checkpoints"),
             shown: "memory".to_string(),
             files: Mutex::default(),
+            disk: None,
+            whole_bytes: u64::MAX,
         }
     }
 
@@ -299,15 +318,24 @@ impl CheckpointStorage {
         for operator in &manifest.operators {
             let mut subtasks = BTreeMap::new();
             for subtask in &operator.subtasks {
+                let of_table = |table: &TableEntry| table.parts.iter().map(|part| part.bytes).sum::<u64>();
+                let keyed = subtask.tables.iter().filter(|table| table.keyed);
+                let mut stored = match (keyed.map(of_table).sum::<u64>() > self.whole_bytes, &self.disk) {
+                    (true, Some(disk)) => Some(StoredParts::new(StoreFolder::temporary(disk)?)),
+                    _ => None,
+                };
                 let mut tables = vec![];
                 for table in &subtask.tables {
-                    tables.push(self.read_table(id, table).await?);
+                    tables.push(match stored.as_mut().filter(|_| table.keyed) {
+                        Some(stored) => self.copy_table(id, table, stored).await?,
+                        None => self.read_table(id, table).await?,
+                    });
                 }
                 let snapshot = SubtaskSnapshot {
                     watermark: subtask.watermark,
                     inputs: subtask.inputs.clone(),
                     tables,
-                    stored: None,
+                    stored: stored.map(|stored| Arc::new(stored) as Arc<dyn StoredRows>),
                 };
                 subtasks.insert(subtask.subtask, snapshot);
             }
@@ -317,7 +345,8 @@ impl CheckpointStorage {
     }
 
     async fn read_table(&self, id: u64, table: &TableEntry) -> Result<TableSnapshot> {
-        let parts: Vec<_> = table.parts.iter().map(|part| self.read_part(id, &part.data).boxed()).collect();
+        let rows = |part| async move { self.read_part(id, part).await.map(|(_, rows)| rows) };
+        let parts: Vec<_> = table.parts.iter().map(|part| rows(&part.data).boxed()).collect();
         let parts: Vec<RecordBatch> = futures::stream::iter(parts).buffered(AT_A_TIME).try_collect().await?;
         let Some(first) = parts.first() else {
             return Err(self.refused(&self.manifest_path(id), "a table has no parts"));
@@ -326,21 +355,49 @@ impl CheckpointStorage {
             [one] => one.clone(),
             parts => concat_batches(&first.schema(), parts)?,
         };
-        if rows.num_rows() as u64 != table.rows {
-            let reason =
-                format!("table '{}' has {} rows instead of {}", table.name, rows.num_rows(), table.rows);
-            return Err(self.refused(&self.manifest_path(id), &reason));
-        }
+        self.check_rows(id, table, rows.num_rows() as u64)?;
         Ok(TableSnapshot { name: table.name.clone(), keyed: table.keyed, rows })
     }
 
-    /// Reads the rows of a range of key groups.
-    async fn read_part(&self, id: u64, data: &PartData) -> Result<RecordBatch> {
+    /// Copies the parts of a table to the disk; returns the table without rows.
+    async fn copy_table(
+        &self,
+        id: u64,
+        table: &TableEntry,
+        stored: &mut StoredParts,
+    ) -> Result<TableSnapshot> {
+        let (mut empty, mut count) = (None, 0);
+        for part in &table.parts {
+            let (bytes, rows) = self.read_part(id, &part.data).await?;
+            count += rows.num_rows() as u64;
+            if empty.is_none() {
+                let rows = RecordBatch::new_empty(rows.schema());
+                let snapshot = TableSnapshot { name: table.name.clone(), keyed: table.keyed, rows };
+                stored.add_table(snapshot.clone());
+                empty = Some(snapshot);
+            }
+            stored.add_part(part.key_groups.0..part.key_groups.1, &bytes)?;
+        }
+        self.check_rows(id, table, count)?;
+        empty.ok_or_else(|| self.refused(&self.manifest_path(id), "a table has no parts"))
+    }
+
+    fn check_rows(&self, id: u64, table: &TableEntry, rows: u64) -> Result<()> {
+        if rows == table.rows {
+            return Ok(());
+        }
+        let reason = format!("table '{}' has {rows} rows instead of {}", table.name, table.rows);
+        Err(self.refused(&self.manifest_path(id), &reason))
+    }
+
+    /// Reads the rows of a range of key groups, and their bytes.
+    async fn read_part(&self, id: u64, data: &PartData) -> Result<(Bytes, RecordBatch)> {
         match data {
             PartData::Inline(text) => {
                 let path = self.manifest_path(id);
                 let bytes = BASE64.decode(text).map_err(|error| self.refused(&path, &error.to_string()))?;
-                state_file::decode(&bytes).map_err(|reason| self.refused(&path, &reason))
+                let rows = state_file::decode(&bytes).map_err(|reason| self.refused(&path, &reason))?;
+                Ok((bytes.into(), rows))
             }
             PartData::File(name) => {
                 let path = self.file_path(name);
@@ -348,7 +405,7 @@ impl CheckpointStorage {
                 let named = state_file::name_of(&bytes);
                 let rows = state_file::decode(&bytes).map_err(|reason| self.refused(&path, &reason))?;
                 match named == *name {
-                    true => Ok(rows),
+                    true => Ok((bytes, rows)),
                     false => Err(self.refused(&path, "its content is that of another file")),
                 }
             }

@@ -247,6 +247,6 @@ impl StateTable for WindowRows {
             };
             self.columns.zone.over_at(end).saturating_sub(1)
         };
-        Ok(Due::Watermark(millis_of(rows.column(self.columns.end))?.iter().map(next).collect()))
+        Ok(Due::at_watermarks(millis_of(rows.column(self.columns.end))?.iter().map(next).collect()))
     }
 }

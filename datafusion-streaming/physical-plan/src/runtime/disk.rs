@@ -35,7 +35,6 @@ use datafusion_execution::memory_pool::MemoryPool;
 
 use super::disk_options::{DiskOptions, PoolShare};
 use super::{Distribution, Operator, OperatorMetrics, StoredRows, TableSnapshot};
-use crate::state::Due;
 use crate::state::disk::{KeyStore, RowCodec, StoreView, Timeline, expiry_of, push_row, rows_of_entry};
 use crate::state::key_group::{key_groups, key_ids};
 
@@ -59,6 +58,8 @@ pub(super) struct DiskState {
     batch: u32,
     /// No timer of the store is due before this processing time.
     next_timer: Option<i64>,
+    /// Up to where the timers of each timeline have been dealt with.
+    fired: [(i64, u64); 2],
 }
 
 /// How a table is written.
@@ -88,9 +89,6 @@ const CHUNK_ROWS: usize = 8192;
 /// So many keys come back at a time when the clock or the watermark asks for them.
 const PORTION_KEYS: usize = 4096;
 
-/// The time before all others, and the key before all others.
-const START: (i64, u64) = (i64::MIN, 0);
-
 /// Ids are hashes already.
 #[derive(Debug, Default)]
 struct IdHasher(u64);
@@ -107,19 +105,6 @@ impl Hasher for IdHasher {
     #[inline]
     fn write_u64(&mut self, id: u64) {
         self.0 = id;
-    }
-}
-
-/// What comes due, where [`DiskState::load_due`] has stopped.
-#[derive(Debug)]
-pub(super) struct Progress {
-    timeline: Timeline,
-    at: (i64, u64),
-}
-
-impl Progress {
-    pub(super) fn new(timeline: Timeline) -> Self {
-        Progress { timeline, at: START }
     }
 }
 
@@ -168,6 +153,7 @@ impl DiskState {
             resident: HashMap::default(),
             batch: 0,
             next_timer: None,
+            fired: [(i64::MIN, 0); 2],
         }))
     }
 
@@ -252,23 +238,25 @@ impl DiskState {
     /// Brings the next keys into memory that have something to do by `until`; whether there are any.
     pub(super) fn load_due(
         &mut self,
-        progress: &mut Progress,
+        timeline: Timeline,
         until: i64,
         now: i64,
         operator: &mut dyn Operator,
         metrics: &OperatorMetrics,
     ) -> Result<bool> {
         let Some(store) = &self.store else { return Ok(false) };
-        let due = store.due(progress.timeline, progress.at, until, PORTION_KEYS)?;
+        let fired = &mut self.fired[timeline as usize];
+        let due = store.due(timeline, *fired, until, PORTION_KEYS)?;
         let Some(last) = due.last() else {
-            store.fired(progress.timeline, until);
-            if progress.timeline == Timeline::ProcessingTime {
-                let next = store.due(progress.timeline, (until, u64::MAX), i64::MAX, 1)?;
+            *fired = (*fired).max((until, u64::MAX));
+            store.fired(timeline, until);
+            if timeline == Timeline::ProcessingTime {
+                let next = store.due(timeline, *fired, i64::MAX, 1)?;
                 self.next_timer = next.first().map(|(time, _)| *time);
             }
             return Ok(false);
         };
-        progress.at = *last;
+        *fired = *last;
         self.batch = self.batch.wrapping_add(1);
         self.fetch(due.into_iter().map(|(_, id)| id).collect(), now, operator, metrics)?;
         Ok(true)
@@ -279,12 +267,12 @@ impl DiskState {
         self.next_timer
     }
 
-    /// Writes all keys to disk and makes the operator anew, with those keys that several batches have met. At
-    /// the times `now` and `watermark`.
+    /// Writes all keys to disk and makes the operator anew, with those keys that several batches have met. The
+    /// time is `now`, if it is known, and the operator has been told of the watermark.
     pub(super) fn evict(
         &mut self,
         operator: &mut Box<dyn Operator>,
-        now: i64,
+        now: Option<i64>,
         watermark: i64,
         metrics: &OperatorMetrics,
     ) -> Result<()> {
@@ -298,18 +286,16 @@ impl DiskState {
             };
             let rows = without_group(&snapshot.rows)?;
             let ids = keyed.codec.key_ids(&rows)?;
-            let (timeline, times) = match table.due(&rows, watermark)? {
-                Due::Never => (Timeline::Watermark, vec![]),
-                Due::Watermark(times) => (Timeline::Watermark, times),
-                Due::ProcessingTime(times) => (Timeline::ProcessingTime, times),
-            };
-            for (time, id) in times.into_iter().zip(&ids).filter(|(time, _)| *time < i64::MAX) {
-                // the operator has been told of the watermark, and waits for a later one
-                let time = match timeline {
-                    Timeline::Watermark => time.max(watermark.saturating_add(1)),
-                    Timeline::ProcessingTime => time,
-                };
-                timers.push((timeline, *id, time));
+            let due = table.due(&rows, watermark)?;
+            // the operator has been told of all times until then, and waits for a later one
+            let fired = self.fired[Timeline::ProcessingTime as usize].0;
+            for (timeline, times, told) in [
+                (Timeline::Watermark, due.watermarks, watermark),
+                (Timeline::ProcessingTime, due.times, fired),
+            ] {
+                let later = told.saturating_add(1);
+                let asked = times.into_iter().zip(&ids).filter(|(time, _)| *time < i64::MAX);
+                timers.extend(asked.map(|(time, id)| (timeline, *id, time.max(later))));
             }
             snapshots.push((rows, ids));
         }
@@ -333,7 +319,7 @@ impl DiskState {
         &mut self,
         snapshots: &[(RecordBatch, Vec<u64>)],
         mut timers: Vec<(Timeline, u64, i64)>,
-        now: i64,
+        now: Option<i64>,
     ) -> Result<()> {
         // the earliest time of each key
         timers.sort_unstable();
@@ -395,7 +381,8 @@ impl DiskState {
                 push_row(&mut entry, *table as u8, rows.row(*next).data());
                 *next += 1;
                 if let Some((_, expires)) = &mut current {
-                    let lives_until = if keyed.ttl > 0 { now.saturating_add(keyed.ttl) } else { i64::MAX };
+                    let now = now.filter(|_| keyed.ttl > 0);
+                    let lives_until = now.map_or(i64::MAX, |now| now.saturating_add(keyed.ttl));
                     *expires = lives_until.max(*expires);
                 }
             }
@@ -410,7 +397,7 @@ impl DiskState {
             writer.timer(timeline, time, id)?;
         }
         writer.finish()?;
-        store.compact(now)
+        store.compact(now.unwrap_or(i64::MIN))
     }
 
     /// Restores the keys that several batches have met, at most every other.

@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-use datafusion_common::{Result, exec_datafusion_err};
+use datafusion_common::Result;
 use datafusion_execution::TaskContext;
 use datafusion_execution::disk_manager::DiskManager;
 use datafusion_execution::memory_pool::{MemoryLimit, MemoryPool};
 use parking_lot::Mutex;
-use tempfile::TempDir;
 
 use crate::config::{StateBackend, StreamingOptions};
 use crate::state::disk::{KeyStore, StoreFolder};
@@ -72,37 +71,10 @@ impl DiskOptions {
 
     fn folder(&self) -> Result<StoreFolder> {
         match &self.place {
-            Place::Folder(folder) => {
-                std::fs::create_dir_all(folder).map_err(|error| {
-                    exec_datafusion_err!(
-                        "the folder {} for state cannot be made: {error}; SET 'state.backend.local-dir'",
-                        folder.display()
-                    )
-                })?;
-                Ok(StoreFolder::new(make_folder(folder)?, None))
-            }
-            Place::Temporary(disk) => {
-                // with its first file the disk manager makes its folders, or says that it is disabled
-                drop(disk.create_tmp_file("keeping state on disk")?);
-                let parent = disk.temp_dir_paths().into_iter().next().ok_or_else(|| {
-                    exec_datafusion_err!(
-                        "the session's disk manager has no folder for state; SET 'state.backend.local-dir'"
-                    )
-                })?;
-                Ok(StoreFolder::new(make_folder(&parent)?, Some(Arc::clone(disk))))
-            }
+            Place::Folder(folder) => StoreFolder::below(folder),
+            Place::Temporary(disk) => StoreFolder::temporary(disk),
         }
     }
-}
-
-fn make_folder(parent: &std::path::Path) -> Result<TempDir> {
-    let folder = tempfile::Builder::new().prefix("state-").tempdir_in(parent);
-    folder.map_err(|error| {
-        exec_datafusion_err!(
-            "no folder for state can be made in {}: {error}; SET 'state.backend.local-dir'",
-            parent.display()
-        )
-    })
 }
 
 /// How many partitions share each pool, by the pool's address.

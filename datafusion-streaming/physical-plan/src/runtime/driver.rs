@@ -9,7 +9,7 @@ use arrow::datatypes::UInt16Type;
 use datafusion_common::{Result, exec_err, internal_err};
 use datafusion_execution::memory_pool::MemoryReservation;
 
-use super::disk::{DiskState, Progress};
+use super::disk::DiskState;
 use super::{
     BarrierId, CheckpointCoordinator, Context, Flush, Operator, OperatorId, OperatorMetrics, Output,
     StreamElement, SubtaskSnapshot, TableSnapshot, in_operator,
@@ -35,7 +35,7 @@ pub struct Driver {
     ports: Vec<Port>,
     output: Output,
     /// The processing time of the last call.
-    now: i64,
+    now: Option<i64>,
 }
 
 /// What a driver is made of besides its operator.
@@ -66,7 +66,7 @@ impl Driver {
             watermarks: WatermarkMerge::new(ports),
             ports: vec![Port::default(); ports],
             output: Output::new(parts.batch_size),
-            now: i64::MIN,
+            now: None,
             parts,
         };
         driver.restore()?;
@@ -75,15 +75,6 @@ impl Driver {
 
     /// A driver outside any plan, for tests and benchmarks: unlimited memory, no checkpoints.
     pub fn detached(operator: Box<dyn Operator>, ports: usize, batch_size: usize) -> Result<Self> {
-        Driver::detached_with(operator, ports, batch_size, None)
-    }
-
-    fn detached_with(
-        operator: Box<dyn Operator>,
-        ports: usize,
-        batch_size: usize,
-        disk: Option<DiskState>,
-    ) -> Result<Self> {
         use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
         let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
         let parts = DriverParts {
@@ -94,7 +85,7 @@ impl Driver {
             id: OperatorId { name: "detached".to_string(), number: 0 },
             subtask: 0,
             subtasks: 1,
-            disk,
+            disk: None,
         };
         Driver::try_new(operator, ports, parts)
     }
@@ -177,7 +168,6 @@ impl Driver {
     fn take(&mut self, port: usize, element: StreamElement, now: i64) -> Result<()> {
         let metrics = self.parts.metrics.clone();
         let _timer = metrics.baseline.elapsed_compute().timer();
-        self.now = now;
         self.fire_due_timer(now)?;
         match element {
             StreamElement::Data(changes) => {
@@ -216,7 +206,7 @@ impl Driver {
     }
 
     fn end_port(&mut self, port: usize, now: i64) -> Result<()> {
-        self.now = now;
+        self.now = Some(now);
         self.ports[port].ended = true;
         let before = self.watermarks.current();
         if let Merged::Advanced(watermark) = self.watermarks.update(port, Watermark::MAX) {
@@ -228,9 +218,8 @@ impl Driver {
         }
         // what waits for the clock goes out at the end
         let metrics = self.parts.metrics.clone();
-        let mut progress = Progress::new(Timeline::ProcessingTime);
         while let Some(disk) = &mut self.parts.disk
-            && disk.load_due(&mut progress, i64::MAX, now, self.operator.as_mut(), &metrics)?
+            && disk.load_due(Timeline::ProcessingTime, i64::MAX, now, self.operator.as_mut(), &metrics)?
         {
             self.flush(Flush::End, now)?;
             self.balance(now)?;
@@ -244,17 +233,24 @@ impl Driver {
     }
 
     fn fire_due_timer(&mut self, now: i64) -> Result<()> {
-        self.now = now;
-        let mut progress = Progress::new(Timeline::ProcessingTime);
+        self.now = Some(now);
+        if self.parts.disk.is_some() {
+            self.fire_on_disk(now)?;
+        }
+        self.fire_operator(now)
+    }
+
+    /// Lets the keys on disk whose timers are due see the time, in portions.
+    fn fire_on_disk(&mut self, now: i64) -> Result<()> {
         let metrics = self.parts.metrics.clone();
         while let Some(disk) =
             self.parts.disk.as_mut().filter(|disk| disk.next_timer().is_some_and(|timer| timer <= now))
-            && disk.load_due(&mut progress, now, now, self.operator.as_mut(), &metrics)?
+            && disk.load_due(Timeline::ProcessingTime, now, now, self.operator.as_mut(), &metrics)?
         {
             self.fire_operator(now)?;
             self.balance(now)?;
         }
-        self.fire_operator(now)
+        Ok(())
     }
 
     fn fire_operator(&mut self, now: i64) -> Result<()> {
@@ -274,9 +270,8 @@ impl Driver {
     fn advance(&mut self, before: Watermark, watermark: Watermark, now: i64) -> Result<()> {
         let metrics = self.parts.metrics.clone();
         metrics.set_watermark(watermark);
-        let mut progress = Progress::new(Timeline::Watermark);
         while let Some(disk) = &mut self.parts.disk
-            && disk.load_due(&mut progress, watermark.0, now, self.operator.as_mut(), &metrics)?
+            && disk.load_due(Timeline::Watermark, watermark.0, now, self.operator.as_mut(), &metrics)?
         {
             self.output.hold();
             let mut cx = Context { watermark: before, ..self.context(now, &metrics) };
@@ -343,10 +338,10 @@ impl Driver {
         let metrics = self.parts.metrics.clone();
         let mut cx = self.context(now, &metrics);
         self.operator.flush(Flush::Barrier, &mut cx, &mut self.output)?;
-        self.evict(now)
+        self.evict(Some(now))
     }
 
-    fn evict(&mut self, now: i64) -> Result<()> {
+    fn evict(&mut self, now: Option<i64>) -> Result<()> {
         let bytes = self.table_bytes();
         let watermark = self.watermarks.current().0;
         let Some(disk) = &mut self.parts.disk else { return self.account() };
@@ -408,7 +403,8 @@ impl Driver {
             }
             let bytes = self.table_bytes();
             if self.parts.disk.as_ref().is_some_and(|disk| disk.is_over(bytes)) {
-                self.evict(i64::MIN)?;
+                // what has expired by now is not known here
+                self.evict(None)?;
             }
         }
         Ok(())

@@ -34,7 +34,7 @@ pub trait StateTable {
     /// operator has been told of the time `watermark`.
     fn due(&self, rows: &RecordBatch, watermark: i64) -> Result<Due> {
         let _ = (rows, watermark);
-        Ok(Due::Never)
+        Ok(Due::default())
     }
 }
 
@@ -48,15 +48,26 @@ pub struct Evictable {
     pub ttl: i64,
 }
 
-/// When keys must be seen again, for each row of a snapshot; `i64::MAX`: never.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Due {
-    /// Never: only rows ask for them.
-    Never,
-    /// When the watermark comes to these times, in milliseconds since the epoch.
-    Watermark(Vec<i64>),
-    /// At these times of the clock, in milliseconds since the epoch.
-    ProcessingTime(Vec<i64>),
+/// When keys must be seen again: for each row of a snapshot a time in milliseconds since the epoch, `i64::MAX` for
+/// never. Without times, no row asks for it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Due {
+    /// When the watermark comes to these times.
+    pub watermarks: Vec<i64>,
+    /// When the clock comes to these times.
+    pub times: Vec<i64>,
+}
+
+impl Due {
+    /// When the watermark comes to these times.
+    pub fn at_watermarks(watermarks: Vec<i64>) -> Self {
+        Due { watermarks, times: vec![] }
+    }
+
+    /// When the clock comes to these times.
+    pub fn at_times(times: Vec<i64>) -> Self {
+        Due { watermarks: vec![], times }
+    }
 }
 
 /// A number that an operator keeps for itself, such as the last watermark it made.

@@ -249,7 +249,7 @@ impl StateTable for Candidates {
 
     fn due(&self, rows: &RecordBatch, _watermark: i64) -> Result<Due> {
         let times = millis_column(rows, self.node.schema.fields().len()).into_iter();
-        Ok(Due::Watermark(times.map(|time| if time == EMITTED { i64::MAX } else { time }).collect()))
+        Ok(Due::at_watermarks(times.map(|time| if time == EMITTED { i64::MAX } else { time }).collect()))
     }
 }
 

@@ -395,8 +395,8 @@ impl StateTable for JoinSide {
     }
 
     fn due(&self, rows: &RecordBatch, _watermark: i64) -> Result<Due> {
-        let Some((time, reach)) = self.reach else { return Ok(Due::Never) };
+        let Some((time, reach)) = self.reach else { return Ok(Due::default()) };
         let times = millis_of(rows.column(FIRST_COLUMN + time))?;
-        Ok(Due::Watermark(times.iter().map(|time| time.saturating_add(reach)).collect()))
+        Ok(Due::at_watermarks(times.iter().map(|time| time.saturating_add(reach)).collect()))
     }
 }

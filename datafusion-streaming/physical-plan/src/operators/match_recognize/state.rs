@@ -324,13 +324,13 @@ impl StateTable for MatchState {
         if !self.is_rowtime {
             // rows of one processing time wait for the next
             let due = times.map(|(role, time)| if *role == WAITING { *time + 1 } else { i64::MAX });
-            return Ok(state::Due::ProcessingTime(due.collect()));
+            return Ok(state::Due::at_times(due.collect()));
         }
         let due = |(role, time): (&i64, &i64)| match *role {
             WAITING => *time,
             PARTIAL | COMPLETE => self.matcher.deadline(*time).unwrap_or(i64::MAX),
             _ => i64::MAX,
         };
-        Ok(state::Due::Watermark(times.map(due).collect()))
+        Ok(state::Due::at_watermarks(times.map(due).collect()))
     }
 }

@@ -349,8 +349,8 @@ impl Sessions {
             zone.over_at(end)
         };
         match proctime {
-            true => Due::ProcessingTime(slots.iter().map(over).collect()),
-            false => Due::Watermark(slots.iter().map(|slot| over(slot).saturating_sub(1)).collect()),
+            true => Due::at_times(slots.iter().map(over).collect()),
+            false => Due::at_watermarks(slots.iter().map(|slot| over(slot).saturating_sub(1)).collect()),
         }
     }
 

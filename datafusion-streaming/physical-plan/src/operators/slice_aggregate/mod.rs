@@ -82,7 +82,8 @@ impl SliceAggregateNode {
         let fields = key_fields(&keys, &self.input);
         let slices = OpenWindows::try_new("slices", keys, fields, aggregates, self.partials)?;
         let slicing = Some(Slicing::of(self.windows.assigner()));
-        let slices = slices.scheduled(Schedule { zone: self.windows.zone(), rowtime: true, slicing });
+        let zone = self.windows.zone();
+        let slices = slices.scheduled(Schedule { zone, rowtime: true, slicing, lateness: 0 });
         Ok(SliceAggregate::new(self.clone(), slices))
     }
 }

@@ -143,8 +143,12 @@ impl WindowAggregateNode {
         let keys = self.group.keys();
         let fields = key_fields(&keys, &self.input);
         let windows = OpenWindows::try_new("windows", keys, fields, aggregates, self.partials)?;
-        let windows =
-            windows.scheduled(Schedule { zone: self.zone, rowtime: self.window.rowtime, slicing: None });
+        let windows = windows.scheduled(Schedule {
+            zone: self.zone,
+            rowtime: self.window.rowtime,
+            slicing: None,
+            lateness: self.emit.lateness,
+        });
         Ok(match self.emit.updates() {
             true => Box::new(UpdatingWindows::new(self.clone(), windows)),
             false => Box::new(WindowAggregate::new(self.clone(), windows)),

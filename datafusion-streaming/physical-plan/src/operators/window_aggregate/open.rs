@@ -39,13 +39,17 @@ pub(crate) struct Schedule {
     pub rowtime: bool,
     /// Which windows there are, where the table has slices of them.
     pub slicing: Option<Slicing>,
+    /// How long after their ends they take rows, in milliseconds.
+    pub lateness: i64,
 }
 
 impl Schedule {
-    /// The watermark with which the next window of a slice fires after `watermark`, or with which a window does.
+    /// The watermark with which the next window of a slice fires after `watermark`, or with which a window fires
+    /// or, if it has, takes no rows any more.
     fn next(&self, end: i64, watermark: i64) -> i64 {
         let next = match self.slicing {
             Some(slicing) => slicing.windows_of(end).find(|end| !self.zone.has_passed(*end, watermark)),
+            None if self.zone.has_passed(end, watermark) => Some(end.saturating_add(self.lateness)),
             None => Some(end),
         };
         next.map_or(i64::MAX, |end| self.zone.over_at(end).saturating_sub(1))
@@ -298,11 +302,11 @@ impl StateTable for OpenWindows {
     }
 
     fn due(&self, rows: &RecordBatch, watermark: i64) -> Result<Due> {
-        let Some(schedule) = self.schedule else { return Ok(Due::Never) };
+        let Some(schedule) = self.schedule else { return Ok(Due::default()) };
         let ends = millis_of(rows.column(self.keys.len()))?;
         Ok(match schedule.rowtime {
-            true => Due::Watermark(ends.iter().map(|end| schedule.next(*end, watermark)).collect()),
-            false => Due::ProcessingTime(ends.iter().map(|end| schedule.zone.over_at(*end)).collect()),
+            true => Due::at_watermarks(ends.iter().map(|end| schedule.next(*end, watermark)).collect()),
+            false => Due::at_times(ends.iter().map(|end| schedule.zone.over_at(*end)).collect()),
         })
     }
 }

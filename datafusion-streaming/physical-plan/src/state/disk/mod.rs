@@ -17,5 +17,8 @@
 mod codec;
 mod store;
 
+#[cfg(test)]
+mod tests;
+
 pub use codec::{RowCodec, push_row};
 pub use store::{KeyStore, StoreFolder, StoreView, StoreWriter, Timeline, expiry_of, rows_of_entry};

@@ -1,12 +1,12 @@
 //! The store of one partition of an operator.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
-use datafusion_common::{DataFusionError, Result, exec_err};
+use datafusion_common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 use datafusion_execution::disk_manager::DiskManager;
 use lsm_tree::compaction::Leveled;
 use lsm_tree::compaction::filter::{CompactionFilter, Context, Factory, ItemAccessor, Verdict};
@@ -22,9 +22,9 @@ use crate::state::key_group::ids_of;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timeline {
     /// Event time: when the watermark has come to it.
-    Watermark,
+    Watermark = 0,
     /// Processing time.
-    ProcessingTime,
+    ProcessingTime = 1,
 }
 
 /// The folder of a store, which goes with the last that uses it.
@@ -39,6 +39,36 @@ impl StoreFolder {
     /// A folder, which may be in one of a disk manager.
     pub fn new(folder: TempDir, disk: Option<Arc<DiskManager>>) -> Self {
         StoreFolder { folder, _disk: disk }
+    }
+
+    /// A new folder below another, which is made if it is not there.
+    pub fn below(parent: &Path) -> Result<Self> {
+        let made = std::fs::create_dir_all(parent)
+            .and_then(|()| tempfile::Builder::new().prefix("state-").tempdir_in(parent));
+        let folder = made.map_err(|error| {
+            exec_datafusion_err!(
+                "no folder for state can be made in {}: {error}; SET 'state.backend.local-dir'",
+                parent.display()
+            )
+        })?;
+        Ok(StoreFolder { folder, _disk: None })
+    }
+
+    /// A new folder among the temporary files of a session.
+    pub fn temporary(disk: &Arc<DiskManager>) -> Result<Self> {
+        // with its first file the disk manager makes its folders, or says that it is disabled
+        drop(disk.create_tmp_file("keeping state on disk")?);
+        let parent = disk.temp_dir_paths().into_iter().next().ok_or_else(|| {
+            exec_datafusion_err!(
+                "the session's disk manager has no folder for state; SET 'state.backend.local-dir'"
+            )
+        })?;
+        Ok(StoreFolder { _disk: Some(Arc::clone(disk)), ..StoreFolder::below(&parent)? })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
     }
 }
 
@@ -77,10 +107,7 @@ fn rows_key(id: u64) -> [u8; 9] {
 }
 
 fn timeline_byte(timeline: Timeline) -> u8 {
-    match timeline {
-        Timeline::Watermark => 1,
-        Timeline::ProcessingTime => 2,
-    }
+    ROWS + 1 + timeline as u8
 }
 
 fn timer_key(timeline: Timeline, time: i64, id: u64) -> [u8; 17] {
@@ -179,7 +206,7 @@ impl KeyStore {
 
     /// All timers up to a time have been dealt with.
     pub fn fired(&self, timeline: Timeline, until: i64) {
-        self.filter.fired[usize::from(timeline_byte(timeline) - 1)].fetch_max(until, Ordering::Relaxed);
+        self.filter.fired[timeline as usize].fetch_max(until, Ordering::Relaxed);
     }
 
     /// Merges loads in the background where there are many, and drops what has expired by `now`, in

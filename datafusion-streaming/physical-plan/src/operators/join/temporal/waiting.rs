@@ -201,6 +201,6 @@ impl StateTable for Waiting {
     }
 
     fn due(&self, rows: &RecordBatch, _watermark: i64) -> Result<Due> {
-        Ok(Due::Watermark(millis_of(rows.column(FIRST_COLUMN + self.time))?.into_owned()))
+        Ok(Due::at_watermarks(millis_of(rows.column(FIRST_COLUMN + self.time))?.into_owned()))
     }
 }

@@ -7,6 +7,7 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{SchemaRef, UInt64Type};
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::common::Result;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::ident;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -42,12 +43,39 @@ impl fmt::Debug for Job {
     }
 }
 
+/// What a job may use of the memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Memory {
+    /// The bytes of the memory pool; `None`: no limit.
+    pub limit: Option<usize>,
+    /// Whether state that is larger goes to disk.
+    pub disk: bool,
+}
+
 impl Job {
     /// A session with the tables of a query, of so many events, in so many partitions.
     pub async fn try_new(query: Query, events: u64, source: Source, partitions: usize) -> Result<Self> {
+        Job::with_memory(query, events, source, partitions, Memory::default()).await
+    }
+
+    /// [`Job::try_new`] with a limit of the memory for state.
+    pub async fn with_memory(
+        query: Query,
+        events: u64,
+        source: Source,
+        partitions: usize,
+        memory: Memory,
+    ) -> Result<Self> {
         let config = SessionConfig::new().with_target_partitions(partitions);
-        let context = SessionContext::new_with_config(config);
+        let mut runtime = RuntimeEnvBuilder::new();
+        if let Some(limit) = memory.limit {
+            runtime = runtime.with_memory_limit(limit, 1.0);
+        }
+        let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);
         datafusion_streaming::install(&context)?;
+        if memory.disk {
+            context.flink_sql("SET 'state.backend.type' = 'disk'").await?;
+        }
         if query.keys > 0 {
             register(&context, "kv", Kv { keys: query.keys }, "ts", events, source)?;
         } else {

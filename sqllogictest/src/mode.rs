@@ -17,11 +17,14 @@ pub enum Mode {
     /// compared sorted, and where more than the order is open ([`Determined::Table`](crate::Determined))
     /// by the table at the end.
     Parallel,
+    /// Batches of one row, after each of which all keys leave the memory for the disk. The order in which
+    /// keys are put out is then open, so answers are compared sorted.
+    Disk,
 }
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 4] = [Mode::Plain, Mode::OneRow, Mode::Restore, Mode::Parallel];
+    pub const ALL: [Mode; 5] = [Mode::Plain, Mode::OneRow, Mode::Restore, Mode::Parallel, Mode::Disk];
 
     /// The name on the command line and in reports.
     pub fn name(self) -> &'static str {
@@ -30,6 +33,7 @@ impl Mode {
             Mode::OneRow => "one-row",
             Mode::Restore => "restore",
             Mode::Parallel => "parallel",
+            Mode::Disk => "disk",
         }
     }
 }

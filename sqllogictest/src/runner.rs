@@ -105,17 +105,17 @@ impl File {
             Ok(changes) => changes,
             Err(error) => return Some(Failure::Error(error.to_string())),
         };
-        let parallel = self.mode == Mode::Parallel;
+        let any_order = any_order || matches!(self.mode, Mode::Parallel | Mode::Disk);
         if self.table {
             differing(expected, final_table(changes), false)
         } else if answer.determined == Determined::Table
-            && matches!(self.mode, Mode::Restore | Mode::Parallel)
+            && matches!(self.mode, Mode::Restore | Mode::Parallel | Mode::Disk)
         {
             let changes_expected = expected.iter().filter_map(|line| parse_change(line));
             differing(final_table(changes_expected), final_table(changes), false)
         } else {
             let lines = changes.into_iter().map(|(kind, row)| format!("{kind} {row}")).collect();
-            differing(expected, lines, !any_order && !parallel)
+            differing(expected, lines, !any_order)
         }
     }
 }

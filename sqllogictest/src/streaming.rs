@@ -10,7 +10,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::prelude::SessionContext;
 use datafusion_streaming::changelog::ChangelogBatch;
 use datafusion_streaming::checkpoint::{CheckpointKind, CheckpointStorage};
-use datafusion_streaming::config::StreamingOptions;
+use datafusion_streaming::config::{StateBackend, StreamingOptions};
 use datafusion_streaming::runtime::{CheckpointCoordinator, StreamElement, StreamEnvironment};
 use datafusion_streaming::{ChangelogDataFrame, FlinkSql};
 use futures::{StreamExt, TryStreamExt};
@@ -74,7 +74,7 @@ impl Engine for StreamingEngine {
             let state = context.state_ref();
             let mut state = state.write();
             let options = state.config_mut().options_mut();
-            if mode == Mode::OneRow {
+            if matches!(mode, Mode::OneRow | Mode::Disk) {
                 options.set("datafusion.execution.batch_size", "1")?;
             }
             let streaming = options.extensions.get_mut::<StreamingOptions>().ok_or_else(|| {
@@ -82,6 +82,10 @@ impl Engine for StreamingEngine {
             })?;
             streaming.base_dir = base_dir.to_string();
             streaming.parallelism = if mode == Mode::Parallel { PARALLELISM } else { 1 };
+            if mode == Mode::Disk {
+                streaming.state_backend = StateBackend::Disk;
+                streaming.state_resident_bytes = Some(0);
+            }
         }
         Ok(Box::new(StreamingSession { context, mode, queries: 0 }))
     }
@@ -104,7 +108,8 @@ impl Session for StreamingSession {
 
     async fn query(&mut self, sql: &str) -> Result<Answer> {
         self.queries += 1;
-        // A checkpoint ends the bundle of a mini-batch, and each partition has bundles of its own
+        // A checkpoint, and state that goes to disk, ends the bundle of a mini-batch, and each partition has bundles of
+        // its own
         let bundled = StreamingOptions::of(self.context.state().config_options()).mini_batch;
         if self.mode == Mode::Restore {
             let (changes, _restores) = restored_query(&self.context, sql, self.queries).await?;
@@ -115,7 +120,7 @@ impl Session for StreamingSession {
         let root = Arc::clone(stream.plan());
         // What gathers the partitions at the root changes but the order
         let merges = root.children().into_iter().any(merges_partitions);
-        let parted = bundled && self.mode == Mode::Parallel;
+        let parted = bundled && matches!(self.mode, Mode::Parallel | Mode::Disk);
         let determined = if merges || parted { Determined::Table } else { Determined::Changes };
         Ok(Answer { changes: stream.try_collect().await?, determined })
     }

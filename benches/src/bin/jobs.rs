@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use datafusion::common::{Result, exec_datafusion_err, exec_err};
-use datafusion_streaming_benches::jobs::{Job, Source};
+use datafusion_streaming_benches::jobs::{Job, Memory, Source};
 use datafusion_streaming_benches::plot::svg;
 use datafusion_streaming_benches::queries::Query;
 use datafusion_streaming_benches::report::{Measured, compared, table};
@@ -25,6 +25,8 @@ usage: jobs [OPTIONS] [NAME…]              run the jobs (all, where none is na
   --runs N         measured runs, after one that is not (5)
   --parallelism N  partitions, and threads (1)
   --generate       generate the rows within the run, as Flink's harness does; else they are in memory
+  --memory MIB     bytes of memory for state, in MiB (no limit)
+  --disk           state that is larger goes to disk
   --explain        print the plans and run nothing";
 
 struct Options {
@@ -32,6 +34,7 @@ struct Options {
     runs: usize,
     parallelism: usize,
     source: Source,
+    memory: Memory,
     explain: bool,
     queries: Vec<Query>,
 }
@@ -78,6 +81,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
         runs: 5,
         parallelism: 1,
         source: Source::Memory,
+        memory: Memory::default(),
         explain: false,
         queries: vec![],
     };
@@ -92,6 +96,8 @@ fn parse(arguments: &[String]) -> Result<Options> {
             "--runs" => options.runs = number()? as usize,
             "--parallelism" => options.parallelism = number()? as usize,
             "--generate" => options.source = Source::Generator,
+            "--memory" => options.memory.limit = Some((number()? as usize) << 20),
+            "--disk" => options.memory.disk = true,
             "--explain" => options.explain = true,
             name => match Query::named(name) {
                 Some(query) => options.queries.push(*query),
@@ -114,7 +120,8 @@ fn measure(options: &Options) -> Result<()> {
     let runtime = runtime.map_err(|error| exec_datafusion_err!("no runtime: {error}"))?;
     for query in &options.queries {
         let events = options.events.unwrap_or(query.events);
-        let job = runtime.block_on(Job::try_new(*query, events, options.source, options.parallelism))?;
+        let job = Job::with_memory(*query, events, options.source, options.parallelism, options.memory);
+        let job = runtime.block_on(job)?;
         if options.explain {
             println!("{}\n{}\n", query.name, runtime.block_on(job.explain())?);
             continue;

@@ -37,7 +37,7 @@ fn checkpoint(id: u64, rows: i64, changed: i64) -> Result<Checkpoint> {
     let subtask = |tables, watermark| {
         BTreeMap::from([(
             0,
-            SubtaskSnapshot { watermark, inputs: vec![(watermark, false), (7, true)], tables },
+            SubtaskSnapshot { watermark, inputs: vec![(watermark, false), (7, true)], tables, stored: None },
         )])
     };
     let operator = |name: &str| OperatorId { name: name.to_string(), number: 1 };

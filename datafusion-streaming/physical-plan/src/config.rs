@@ -21,6 +21,14 @@ extensions_options! {
         pub root: RootMode, default = RootMode::Rows
         /// How long state that is not written is kept, in milliseconds; 0: for ever.
         pub state_ttl: u64, default = 0
+        /// Where keyed state is kept: in memory (`hashmap`), or what is too large for the memory on disk
+        /// (`disk`; `rocksdb` means the same).
+        pub state_backend: StateBackend, default = StateBackend::Hashmap
+        /// The folder below which state on disk is kept; empty: that of the session's disk manager.
+        pub state_local_dir: String, default = String::new()
+        /// How many bytes of state a partition of an operator keeps in memory before it goes to disk. If it
+        /// is not set, by its share of the session's memory pool.
+        pub state_resident_bytes: Option<usize>, default = None
         /// The session's time zone: a region, UTC or an offset.
         pub local_time_zone: String, default = "UTC".to_string()
         /// Whether rows are bundled before they are aggregated.
@@ -274,6 +282,19 @@ word_option! {
         Changelog = "changelog",
         /// Nothing: the plan is only shown.
         Explain = "explain",
+    }
+}
+
+word_option! {
+    /// Where keyed state is kept, under Flink's names and our own.
+    StateBackend {
+        /// In memory.
+        #[default]
+        Hashmap = "hashmap",
+        /// What is too large for the memory on disk.
+        Disk = "disk",
+        /// The same, under Flink's name for state on disk.
+        RocksDb = "rocksdb",
     }
 }
 

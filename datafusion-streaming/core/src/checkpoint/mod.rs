@@ -10,7 +10,8 @@
 //! - [`CheckpointStorage`]: a job's checkpoints at an object store URL: write, read, find the latest, keep some;
 //! - `manifest`: the operators of a checkpoint, their tables and the files these are in;
 //! - `state_file`: rows as Arrow IPC behind a magic word, a version and a checksum;
-//! - `ranges`: tables cut by key group.
+//! - `ranges`: tables cut by key group;
+//! - `stored`: tables that are too large to be read at once.
 //!
 //! A file is named by its content, so that what has not changed since an earlier checkpoint is not written again: a
 //! checkpoint costs what has changed, down to a range of key groups. Small tables stand in the manifest itself.
@@ -21,5 +22,6 @@ mod manifest;
 mod ranges;
 mod state_file;
 mod storage;
+mod stored;
 
 pub use storage::{CheckpointInfo, CheckpointKind, CheckpointStorage};

@@ -21,12 +21,22 @@ pub(super) struct Part {
     pub rows: RecordBatch,
 }
 
+/// How many ranges a table of so many bytes has.
+fn count(bytes: usize) -> usize {
+    (bytes / RANGE_BYTES).max(1).next_power_of_two().min(MAX_PARALLELISM)
+}
+
+/// The ranges of key groups for so many bytes of rows.
+pub(super) fn ranges_of(bytes: usize) -> impl Iterator<Item = Range<u16>> {
+    let count = count(bytes);
+    (0..count).map(move |range| groups_of(range, count))
+}
+
 /// The parts of a table: one, or if it is large and keyed as many as halving leads to. Rows keep their order, so
 /// that a part whose rows have not changed has the bytes that it had.
 pub(super) fn cut(table: &TableSnapshot) -> Result<Vec<Part>> {
     let whole = 0..MAX_PARALLELISM as u16;
-    let bytes = table.rows.get_array_memory_size();
-    let count = (bytes / RANGE_BYTES).max(1).next_power_of_two().min(MAX_PARALLELISM);
+    let count = count(table.rows.get_array_memory_size());
     if !table.keyed || count == 1 {
         return Ok(vec![Part { key_groups: whole, rows: table.rows.clone() }]);
     }

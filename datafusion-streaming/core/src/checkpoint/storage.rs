@@ -1,6 +1,7 @@
 //! Where the checkpoints of a job are.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 use std::path::Path as LocalPath;
 use std::sync::Arc;
 
@@ -10,8 +11,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err, plan_datafusion_err};
+use datafusion::execution::DiskManager;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion_streaming_physical_plan::runtime::{Checkpoint, OperatorId, SubtaskSnapshot, TableSnapshot};
+use datafusion_streaming_physical_plan::runtime::{
+    Checkpoint, OperatorId, StoredRows, SubtaskSnapshot, TableSnapshot,
+};
+use datafusion_streaming_physical_plan::state::disk::StoreFolder;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
@@ -20,6 +25,7 @@ use object_store::{Error, ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
 
 use super::manifest::{Manifest, OperatorEntry, PartData, PartEntry, SubtaskEntry, TableEntry};
+use super::stored::StoredParts;
 use super::{ranges, state_file};
 use crate::filesystem::Place;
 
@@ -29,6 +35,9 @@ const CHECKPOINT: &str = "chk-";
 
 /// Tables up to this many bytes stand in the manifest.
 const INLINE_BYTES: usize = 16 << 10;
+
+/// Tables that have more bytes are read part by part when they are restored.
+const WHOLE_BYTES: u64 = 16 << 20;
 
 /// How many files are written or read at a time.
 const AT_A_TIME: usize = 4;
@@ -42,6 +51,31 @@ pub struct CheckpointStorage {
     shown: String,
     /// The shared files that the kept checkpoints have, once they are known.
     files: Mutex<Option<HashSet<String>>>,
+    /// Where files are while they are restored.
+    disk: Option<Arc<DiskManager>>,
+    /// The keyed tables of a partition that have more bytes are not read at once.
+    whole_bytes: u64,
+}
+
+/// A part of a table as bytes.
+struct Encoded {
+    key_groups: Range<u16>,
+    bytes: Vec<u8>,
+    name: String,
+}
+
+impl Encoded {
+    fn try_new(part: ranges::Part) -> Result<Self> {
+        let bytes = state_file::encode(&part.rows)?;
+        let name = state_file::name_of(&bytes);
+        Ok(Encoded { key_groups: part.key_groups, bytes, name })
+    }
+}
+
+/// Runs what takes long on a thread of its own.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| DataFusionError::External(Box::new(error)))?
 }
 
 /// Why a checkpoint was taken.
@@ -89,7 +123,14 @@ impl CheckpointStorage {
             Some(_) => Arc::new(LocalFileSystem::new().with_automatic_cleanup(true)),
             None => place.store,
         };
-        Ok(CheckpointStorage { store, root, shown, files: Mutex::default() })
+        let disk = Some(Arc::clone(&runtime.disk_manager));
+        Ok(CheckpointStorage { store, root, shown, files: Mutex::default(), disk, whole_bytes: WHOLE_BYTES })
+    }
+
+    /// The storage that reads the keyed tables of a partition only up to so many bytes at once. What is larger is
+    /// copied to the disk, and restored from there a key group at a time.
+    pub fn reading_whole(self, bytes: u64) -> Self {
+        CheckpointStorage { whole_bytes: bytes, ..self }
     }
 
     /// A folder in memory, whose checkpoints serve as long as the process lives.
@@ -99,6 +140,8 @@ impl CheckpointStorage {
             root: Path::from("checkpoints"),
             shown: "memory".to_string(),
             files: Mutex::default(),
+            disk: None,
+            whole_bytes: u64::MAX,
         }
     }
 
@@ -127,6 +170,9 @@ impl CheckpointStorage {
                 for table in &snapshot.tables {
                     tables.push(self.write_table(table, &mut info).await?);
                 }
+                if let Some(stored) = &snapshot.stored {
+                    self.write_stored(stored, &mut tables, &mut info).await?;
+                }
                 entries.push(SubtaskEntry {
                     subtask: *subtask,
                     watermark: snapshot.watermark,
@@ -154,24 +200,56 @@ impl CheckpointStorage {
     }
 
     async fn write_table(&self, table: &TableSnapshot, info: &mut CheckpointInfo) -> Result<TableEntry> {
-        let encoded = {
-            let table = table.clone();
+        let copy = table.clone();
+        let encoded =
+            blocking(move || ranges::cut(&copy)?.into_iter().map(Encoded::try_new).collect()).await?;
+        let parts = self.write_parts(encoded, info).await?;
+        let schema = table.rows.schema();
+        let columns =
+            schema.fields().iter().map(|field| (field.name().clone(), field.data_type().to_string()));
+        Ok(TableEntry {
+            name: table.name.clone(),
+            keyed: table.keyed,
+            columns: columns.collect(),
+            rows: table.rows.num_rows() as u64,
+            parts,
+        })
+    }
+
+    /// Writes rows that are not in memory, a range of key groups at a time, as further parts of their tables.
+    async fn write_stored(
+        &self,
+        stored: &Arc<dyn StoredRows>,
+        tables: &mut [TableEntry],
+        info: &mut CheckpointInfo,
+    ) -> Result<()> {
+        for key_groups in ranges::ranges_of(usize::try_from(stored.size()).unwrap_or(usize::MAX)) {
+            let (stored, wanted) = (Arc::clone(stored), key_groups.clone());
             let encode = move || -> Result<Vec<_>> {
-                let parts = ranges::cut(&table)?.into_iter();
-                let part = |part: ranges::Part| Ok((part.key_groups, state_file::encode(&part.rows)?));
-                let parts = parts.map(part).collect::<Result<Vec<_>>>()?;
-                let named = parts.into_iter().map(|(key_groups, bytes)| {
-                    let name = state_file::name_of(&bytes);
-                    (key_groups, bytes, name)
-                });
-                Ok(named.collect())
+                let tables = stored.read(wanted.clone())?.into_iter();
+                let filled = tables.filter(|table| table.rows.num_rows() > 0);
+                let part = |table: TableSnapshot| {
+                    let rows = table.rows.num_rows() as u64;
+                    let part = ranges::Part { key_groups: wanted.clone(), rows: table.rows };
+                    Ok((table.name, rows, Encoded::try_new(part)?))
+                };
+                filled.map(part).collect()
             };
-            tokio::task::spawn_blocking(encode)
-                .await
-                .map_err(|error| DataFusionError::External(Box::new(error)))??
-        };
+            for (name, rows, encoded) in blocking(encode).await? {
+                let Some(table) = tables.iter_mut().find(|table| table.name == name) else {
+                    return exec_err!("the state store has rows of a table '{name}' that the operator lacks");
+                };
+                table.rows += rows;
+                table.parts.extend(self.write_parts(vec![encoded], info).await?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes those parts of a table whose files are not there yet.
+    async fn write_parts(&self, encoded: Vec<Encoded>, info: &mut CheckpointInfo) -> Result<Vec<PartEntry>> {
         let (mut parts, mut new) = (vec![], vec![]);
-        for (key_groups, bytes, name) in encoded {
+        for Encoded { key_groups, bytes, name } in encoded {
             let size = bytes.len() as u64;
             info.state_bytes += size;
             let data = match bytes.len() <= INLINE_BYTES {
@@ -192,16 +270,7 @@ impl CheckpointStorage {
         let written = futures::stream::iter(puts).buffer_unordered(AT_A_TIME);
         let written: Vec<String> = written.try_collect().await?;
         self.files.lock().get_or_insert_default().extend(written);
-        let schema = table.rows.schema();
-        let columns =
-            schema.fields().iter().map(|field| (field.name().clone(), field.data_type().to_string()));
-        Ok(TableEntry {
-            name: table.name.clone(),
-            keyed: table.keyed,
-            columns: columns.collect(),
-            rows: table.rows.num_rows() as u64,
-            parts,
-        })
+        Ok(parts)
     }
 
     /// Writes a shared file, and returns its name.
@@ -249,12 +318,25 @@ impl CheckpointStorage {
         for operator in &manifest.operators {
             let mut subtasks = BTreeMap::new();
             for subtask in &operator.subtasks {
+                let of_table = |table: &TableEntry| table.parts.iter().map(|part| part.bytes).sum::<u64>();
+                let keyed = subtask.tables.iter().filter(|table| table.keyed);
+                let mut stored = match (keyed.map(of_table).sum::<u64>() > self.whole_bytes, &self.disk) {
+                    (true, Some(disk)) => Some(StoredParts::new(StoreFolder::temporary(disk)?)),
+                    _ => None,
+                };
                 let mut tables = vec![];
                 for table in &subtask.tables {
-                    tables.push(self.read_table(id, table).await?);
+                    tables.push(match stored.as_mut().filter(|_| table.keyed) {
+                        Some(stored) => self.copy_table(id, table, stored).await?,
+                        None => self.read_table(id, table).await?,
+                    });
                 }
-                let snapshot =
-                    SubtaskSnapshot { watermark: subtask.watermark, inputs: subtask.inputs.clone(), tables };
+                let snapshot = SubtaskSnapshot {
+                    watermark: subtask.watermark,
+                    inputs: subtask.inputs.clone(),
+                    tables,
+                    stored: stored.map(|stored| Arc::new(stored) as Arc<dyn StoredRows>),
+                };
                 subtasks.insert(subtask.subtask, snapshot);
             }
             operators.insert(OperatorId { name: operator.name.clone(), number: operator.number }, subtasks);
@@ -263,7 +345,8 @@ impl CheckpointStorage {
     }
 
     async fn read_table(&self, id: u64, table: &TableEntry) -> Result<TableSnapshot> {
-        let parts: Vec<_> = table.parts.iter().map(|part| self.read_part(id, &part.data).boxed()).collect();
+        let rows = |part| async move { self.read_part(id, part).await.map(|(_, rows)| rows) };
+        let parts: Vec<_> = table.parts.iter().map(|part| rows(&part.data).boxed()).collect();
         let parts: Vec<RecordBatch> = futures::stream::iter(parts).buffered(AT_A_TIME).try_collect().await?;
         let Some(first) = parts.first() else {
             return Err(self.refused(&self.manifest_path(id), "a table has no parts"));
@@ -272,21 +355,49 @@ impl CheckpointStorage {
             [one] => one.clone(),
             parts => concat_batches(&first.schema(), parts)?,
         };
-        if rows.num_rows() as u64 != table.rows {
-            let reason =
-                format!("table '{}' has {} rows instead of {}", table.name, rows.num_rows(), table.rows);
-            return Err(self.refused(&self.manifest_path(id), &reason));
-        }
+        self.check_rows(id, table, rows.num_rows() as u64)?;
         Ok(TableSnapshot { name: table.name.clone(), keyed: table.keyed, rows })
     }
 
-    /// Reads the rows of a range of key groups.
-    async fn read_part(&self, id: u64, data: &PartData) -> Result<RecordBatch> {
+    /// Copies the parts of a table to the disk; returns the table without rows.
+    async fn copy_table(
+        &self,
+        id: u64,
+        table: &TableEntry,
+        stored: &mut StoredParts,
+    ) -> Result<TableSnapshot> {
+        let (mut empty, mut count) = (None, 0);
+        for part in &table.parts {
+            let (bytes, rows) = self.read_part(id, &part.data).await?;
+            count += rows.num_rows() as u64;
+            if empty.is_none() {
+                let rows = RecordBatch::new_empty(rows.schema());
+                let snapshot = TableSnapshot { name: table.name.clone(), keyed: table.keyed, rows };
+                stored.add_table(snapshot.clone());
+                empty = Some(snapshot);
+            }
+            stored.add_part(part.key_groups.0..part.key_groups.1, &bytes)?;
+        }
+        self.check_rows(id, table, count)?;
+        empty.ok_or_else(|| self.refused(&self.manifest_path(id), "a table has no parts"))
+    }
+
+    fn check_rows(&self, id: u64, table: &TableEntry, rows: u64) -> Result<()> {
+        if rows == table.rows {
+            return Ok(());
+        }
+        let reason = format!("table '{}' has {rows} rows instead of {}", table.name, table.rows);
+        Err(self.refused(&self.manifest_path(id), &reason))
+    }
+
+    /// Reads the rows of a range of key groups, and their bytes.
+    async fn read_part(&self, id: u64, data: &PartData) -> Result<(Bytes, RecordBatch)> {
         match data {
             PartData::Inline(text) => {
                 let path = self.manifest_path(id);
                 let bytes = BASE64.decode(text).map_err(|error| self.refused(&path, &error.to_string()))?;
-                state_file::decode(&bytes).map_err(|reason| self.refused(&path, &reason))
+                let rows = state_file::decode(&bytes).map_err(|reason| self.refused(&path, &reason))?;
+                Ok((bytes.into(), rows))
             }
             PartData::File(name) => {
                 let path = self.file_path(name);
@@ -294,7 +405,7 @@ impl CheckpointStorage {
                 let named = state_file::name_of(&bytes);
                 let rows = state_file::decode(&bytes).map_err(|reason| self.refused(&path, &reason))?;
                 match named == *name {
-                    true => Ok(rows),
+                    true => Ok((bytes, rows)),
                     false => Err(self.refused(&path, "its content is that of another file")),
                 }
             }

@@ -12,7 +12,7 @@ use datafusion_common::Result;
 use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use crate::runtime::{Context, TableSnapshot};
 use crate::state::key_group::key_groups;
-use crate::state::{RowBuffer, RowRef, StateTable};
+use crate::state::{Due, Evictable, RowBuffer, RowRef, StateTable};
 use crate::time::{LocalZone, TimeWindow, Watermark, millis_of};
 
 /// Where rows say which window they belong to.
@@ -245,5 +245,21 @@ impl StateTable for WindowRows {
         let batch = RecordBatch::try_new(Arc::clone(self.buffer.schema()), rows.columns().to_vec())?;
         self.keep(ChangelogBatch::insert_only(batch))?;
         Ok(())
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: self.keys.clone(), ttl: 0 })
+    }
+
+    fn due(&self, rows: &RecordBatch, watermark: i64) -> Result<Due> {
+        let next = |end: &i64| {
+            // first the window fires, then it goes
+            let end = match self.has_fired(*end, Watermark(watermark)) {
+                true => end.saturating_add(self.lateness),
+                false => *end,
+            };
+            self.columns.zone.over_at(end).saturating_sub(1)
+        };
+        Ok(Due::at_watermarks(millis_of(rows.column(self.columns.end))?.iter().map(next).collect()))
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::RecordBatch;
-use datafusion_common::DataFusionError;
+use datafusion_common::{DataFusionError, Result};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -46,7 +47,7 @@ pub struct TableSnapshot {
 }
 
 /// The state of one subtask (partition) of an operator at a checkpoint.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct SubtaskSnapshot {
     /// The merged watermark of the inputs, in milliseconds since the epoch.
     pub watermark: i64,
@@ -54,12 +55,33 @@ pub struct SubtaskSnapshot {
     pub inputs: Vec<(i64, bool)>,
     /// The operator's tables.
     pub tables: Vec<TableSnapshot>,
+    /// Rows of the keyed tables that are not in memory: more than `tables` has.
+    pub stored: Option<Arc<dyn StoredRows>>,
+}
+
+/// Rows of keyed tables that are too many to be in memory at once.
+pub trait StoredRows: fmt::Debug + Send + Sync {
+    /// About how many bytes they are.
+    fn size(&self) -> u64;
+
+    /// The rows of some key groups, of each keyed table.
+    fn read(&self, groups: Range<u16>) -> Result<Vec<TableSnapshot>>;
+}
+
+impl PartialEq for SubtaskSnapshot {
+    fn eq(&self, other: &Self) -> bool {
+        let rows = |snapshot: &Self| snapshot.stored.as_ref().map(|rows| Arc::as_ptr(rows).cast::<()>());
+        self.watermark == other.watermark
+            && self.inputs == other.inputs
+            && self.tables == other.tables
+            && rows(self) == rows(other)
+    }
 }
 
 impl SubtaskSnapshot {
     /// The state of a subtask that goes by no watermark.
     pub fn of_tables(tables: Vec<TableSnapshot>) -> Self {
-        SubtaskSnapshot { watermark: i64::MIN, inputs: vec![], tables }
+        SubtaskSnapshot { watermark: i64::MIN, inputs: vec![], tables, stored: None }
     }
 }
 
@@ -78,6 +100,7 @@ impl Checkpoint {
         let has_state = |subtasks: &BTreeMap<usize, SubtaskSnapshot>| {
             let mut tables = subtasks.values().flat_map(|subtask| &subtask.tables);
             tables.any(|table| table.rows.num_rows() > 0)
+                || subtasks.values().any(|subtask| subtask.stored.is_some())
         };
         let unclaimed =
             self.operators.iter().filter(|(id, subtasks)| !plan.contains(id) && has_state(subtasks));

@@ -9,11 +9,13 @@ use arrow::datatypes::UInt16Type;
 use datafusion_common::{Result, exec_err, internal_err};
 use datafusion_execution::memory_pool::MemoryReservation;
 
+use super::disk::DiskState;
 use super::{
     BarrierId, CheckpointCoordinator, Context, Flush, Operator, OperatorId, OperatorMetrics, Output,
     StreamElement, SubtaskSnapshot, TableSnapshot, in_operator,
 };
 use crate::state::StateTable;
+use crate::state::disk::Timeline;
 use crate::state::key_group::groups_of;
 use crate::time::{Merged, Watermark, WatermarkMerge};
 
@@ -25,13 +27,15 @@ use crate::time::{Merged, Watermark, WatermarkMerge};
 /// - Output is cut at the batch size.
 /// - An operator that is done ends before its inputs do.
 /// - The memory of all tables is reserved after each call; over the limit is an error that names
-///   the operator.
+///   the operator, unless its keys can be kept on disk.
 pub struct Driver {
     operator: Box<dyn Operator>,
     parts: DriverParts,
     watermarks: WatermarkMerge,
     ports: Vec<Port>,
     output: Output,
+    /// The processing time of the last call.
+    now: Option<i64>,
 }
 
 /// What a driver is made of besides its operator.
@@ -43,6 +47,8 @@ pub(super) struct DriverParts {
     pub id: OperatorId,
     pub subtask: usize,
     pub subtasks: usize,
+    /// Where keyed state goes that is too large for the memory.
+    pub disk: Option<DiskState>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,6 +66,7 @@ impl Driver {
             watermarks: WatermarkMerge::new(ports),
             ports: vec![Port::default(); ports],
             output: Output::new(parts.batch_size),
+            now: None,
             parts,
         };
         driver.restore()?;
@@ -78,6 +85,7 @@ impl Driver {
             id: OperatorId { name: "detached".to_string(), number: 0 },
             subtask: 0,
             subtasks: 1,
+            disk: None,
         };
         Driver::try_new(operator, ports, parts)
     }
@@ -104,7 +112,8 @@ impl Driver {
 
     /// The processing time at which [`Driver::fire_timer`] is to be called.
     pub fn next_timer(&self) -> Option<i64> {
-        self.operator.next_timer()
+        let of_keys_on_disk = self.parts.disk.as_ref().and_then(DiskState::next_timer);
+        self.operator.next_timer().into_iter().chain(of_keys_on_disk).min()
     }
 
     /// The operator's metrics.
@@ -115,9 +124,21 @@ impl Driver {
     /// The snapshots of the operator's tables, as a checkpoint takes them.
     pub fn snapshot(&mut self) -> Result<SubtaskSnapshot> {
         let (watermark, inputs) = (self.watermarks.current().0, self.watermarks.inputs());
-        let tables =
-            self.operator.tables().into_iter().map(|table| table.snapshot()).collect::<Result<_>>()?;
-        Ok(SubtaskSnapshot { watermark, inputs, tables })
+        let mut stored = None;
+        if let Some(disk) = self.parts.disk.as_mut().filter(|disk| disk.is_used()) {
+            disk.evict(&mut self.operator, self.now, watermark, &self.parts.metrics)?;
+            stored = disk.stored_rows();
+        }
+        let mut tables = vec![];
+        for (number, table) in self.operator.tables().into_iter().enumerate() {
+            let mut snapshot = table.snapshot()?;
+            // those that stay in memory are on disk, too
+            if stored.is_some() && self.parts.disk.as_ref().is_some_and(|disk| disk.is_keyed(number)) {
+                snapshot.rows = snapshot.rows.slice(0, 0);
+            }
+            tables.push(snapshot);
+        }
+        Ok(SubtaskSnapshot { watermark, inputs, tables, stored })
     }
 
     /// An element of an input, at a processing time. Errors name the operator.
@@ -152,9 +173,12 @@ impl Driver {
             StreamElement::Data(changes) => {
                 self.watermarks.set_active(port);
                 metrics.input_rows.add(changes.num_rows());
+                if let Some(disk) = &mut self.parts.disk {
+                    disk.load(port, changes.batch(), now, self.operator.as_mut(), &metrics)?;
+                }
                 let mut cx = self.context(now, &metrics);
                 self.operator.process(port, &changes, &mut cx, &mut self.output)?;
-                self.account()
+                self.balance(now)
             }
             StreamElement::Watermark(watermark) => {
                 let before = self.watermarks.current();
@@ -182,6 +206,7 @@ impl Driver {
     }
 
     fn end_port(&mut self, port: usize, now: i64) -> Result<()> {
+        self.now = Some(now);
         self.ports[port].ended = true;
         let before = self.watermarks.current();
         if let Merged::Advanced(watermark) = self.watermarks.update(port, Watermark::MAX) {
@@ -190,6 +215,14 @@ impl Driver {
         self.align(now)?;
         if !self.is_finished() {
             return Ok(());
+        }
+        // what waits for the clock goes out at the end
+        let metrics = self.parts.metrics.clone();
+        while let Some(disk) = &mut self.parts.disk
+            && disk.load_due(Timeline::ProcessingTime, i64::MAX, now, self.operator.as_mut(), &metrics)?
+        {
+            self.flush(Flush::End, now)?;
+            self.balance(now)?;
         }
         self.flush(Flush::End, now)?;
         if let Some(checkpoints) = self.parts.checkpoints.clone() {
@@ -200,6 +233,27 @@ impl Driver {
     }
 
     fn fire_due_timer(&mut self, now: i64) -> Result<()> {
+        self.now = Some(now);
+        if self.parts.disk.is_some() {
+            self.fire_on_disk(now)?;
+        }
+        self.fire_operator(now)
+    }
+
+    /// Lets the keys on disk whose timers are due see the time, in portions.
+    fn fire_on_disk(&mut self, now: i64) -> Result<()> {
+        let metrics = self.parts.metrics.clone();
+        while let Some(disk) =
+            self.parts.disk.as_mut().filter(|disk| disk.next_timer().is_some_and(|timer| timer <= now))
+            && disk.load_due(Timeline::ProcessingTime, now, now, self.operator.as_mut(), &metrics)?
+        {
+            self.fire_operator(now)?;
+            self.balance(now)?;
+        }
+        Ok(())
+    }
+
+    fn fire_operator(&mut self, now: i64) -> Result<()> {
         while self.operator.next_timer().is_some_and(|timer| timer <= now) {
             let metrics = self.parts.metrics.clone();
             let before = self.operator.next_timer();
@@ -216,9 +270,18 @@ impl Driver {
     fn advance(&mut self, before: Watermark, watermark: Watermark, now: i64) -> Result<()> {
         let metrics = self.parts.metrics.clone();
         metrics.set_watermark(watermark);
+        while let Some(disk) = &mut self.parts.disk
+            && disk.load_due(Timeline::Watermark, watermark.0, now, self.operator.as_mut(), &metrics)?
+        {
+            self.output.hold();
+            let mut cx = Context { watermark: before, ..self.context(now, &metrics) };
+            self.operator.on_watermark(watermark, &mut cx, &mut self.output)?;
+            self.balance(now)?;
+        }
         let mut cx = Context { watermark: before, ..self.context(now, &metrics) };
         self.operator.on_watermark(watermark, &mut cx, &mut self.output)?;
-        self.account()
+        self.output.release();
+        self.balance(now)
     }
 
     fn flush(&mut self, why: Flush, now: i64) -> Result<()> {
@@ -252,9 +315,40 @@ impl Driver {
 
     /// Reserves the memory of the operator's tables.
     fn account(&mut self) -> Result<()> {
-        let bytes = self.operator.tables().into_iter().map(|table| table.memory_size()).sum();
+        let bytes = self.table_bytes() + self.parts.disk.as_ref().map_or(0, DiskState::memory_size);
         self.parts.metrics.state_bytes.set(bytes);
         self.parts.reservation.try_resize(bytes)
+    }
+
+    fn table_bytes(&mut self) -> usize {
+        self.operator.tables().into_iter().map(|table| table.memory_size()).sum()
+    }
+
+    /// Reserves the memory of the operator's tables; where that is too much, its keys go to disk.
+    fn balance(&mut self, now: i64) -> Result<()> {
+        if self.parts.disk.is_none() {
+            return self.account();
+        }
+        let bytes = self.table_bytes();
+        let is_over = self.parts.disk.as_ref().is_some_and(|disk| disk.is_over(bytes));
+        if !is_over && self.account().is_ok() {
+            return Ok(());
+        }
+        // what is held back for efficiency is in no table
+        let metrics = self.parts.metrics.clone();
+        let mut cx = self.context(now, &metrics);
+        self.operator.flush(Flush::Barrier, &mut cx, &mut self.output)?;
+        self.evict(Some(now))
+    }
+
+    fn evict(&mut self, now: Option<i64>) -> Result<()> {
+        let bytes = self.table_bytes();
+        let watermark = self.watermarks.current().0;
+        let Some(disk) = &mut self.parts.disk else { return self.account() };
+        // for a while there is a copy
+        self.parts.reservation.resize(2 * bytes + disk.memory_size());
+        disk.evict(&mut self.operator, now, watermark, &self.parts.metrics)?;
+        self.account()
     }
 
     fn restore(&mut self) -> Result<()> {
@@ -279,6 +373,7 @@ impl Driver {
         for table in &mut tables {
             restore_table(*table, snapshots, self.parts.subtask, self.parts.subtasks)?;
         }
+        drop(tables);
         let same = snapshots.get(&self.parts.subtask).filter(|_| snapshots.len() == self.parts.subtasks);
         let merged = match same {
             Some(snapshot) => snapshot.watermark,
@@ -286,7 +381,33 @@ impl Driver {
         };
         let inputs = same.map_or(&[][..], |snapshot| &snapshot.inputs);
         self.watermarks = WatermarkMerge::restored(self.ports.len(), inputs, Watermark(merged));
+        self.restore_stored(snapshots)?;
         self.account()
+    }
+
+    /// Restores the rows that were not in memory, key group by key group.
+    fn restore_stored(&mut self, snapshots: &BTreeMap<usize, SubtaskSnapshot>) -> Result<()> {
+        let owned = groups_of(self.parts.subtask, self.parts.subtasks);
+        let stored: Vec<_> = snapshots.values().filter_map(|snapshot| snapshot.stored.as_ref()).collect();
+        for group in owned {
+            for stored in &stored {
+                for saved in stored.read(group..group + 1)? {
+                    let rows = rows_of_groups(&saved, self.parts.subtask, self.parts.subtasks)?;
+                    let mut tables = self.operator.tables();
+                    let table = tables.iter_mut().find(|table| table.name() == saved.name);
+                    let Some(table) = table else {
+                        return internal_err!("the query has no table {}", saved.name);
+                    };
+                    table.restore(&rows)?;
+                }
+            }
+            let bytes = self.table_bytes();
+            if self.parts.disk.as_ref().is_some_and(|disk| disk.is_over(bytes)) {
+                // what has expired by now is not known here
+                self.evict(None)?;
+            }
+        }
+        Ok(())
     }
 }
 

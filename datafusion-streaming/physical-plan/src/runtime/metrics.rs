@@ -22,6 +22,12 @@ pub struct OperatorMetrics {
     pub parse_errors: Gauge,
     /// Bytes of state held.
     pub state_bytes: Gauge,
+    /// Bytes of state on disk.
+    pub disk_bytes: Gauge,
+    /// How often keys were written to disk.
+    pub evictions: Count,
+    /// Keys that came back from disk.
+    pub keys_loaded: Count,
     /// The merged watermark of the inputs, in milliseconds since the epoch; 0 before the first and
     /// for times before the epoch.
     pub watermark: Gauge,
@@ -37,6 +43,9 @@ impl OperatorMetrics {
             ignored_retractions: MetricBuilder::new(set).counter("ignored_retractions", partition),
             parse_errors: MetricBuilder::new(set).gauge("parse_errors", partition),
             state_bytes: MetricBuilder::new(set).gauge("state_bytes", partition),
+            disk_bytes: MetricBuilder::new(set).gauge("disk_bytes", partition),
+            evictions: MetricBuilder::new(set).counter("evictions", partition),
+            keys_loaded: MetricBuilder::new(set).counter("keys_loaded", partition),
             watermark: MetricBuilder::new(set).gauge("watermark", partition),
         }
     }

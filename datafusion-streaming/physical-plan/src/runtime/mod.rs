@@ -4,7 +4,8 @@
 //!   StreamExec            the one plan node type; holds a StreamNode and the inputs
 //!     StreamNode          what a node is: schema, traits, requirements, its operator
 //!     OperatorStream      a Stream of StreamElements: polls the inputs, feeds the driver
-//!       Driver            sans IO: watermark merge, barrier alignment, memory, metrics, snapshots
+//!       Driver            sans IO: watermark merge, barrier alignment, memory, metrics, snapshots,
+//!                         state that is on disk
 //!         Operator        pure: rows in, rows out
 //! ```
 //!
@@ -12,6 +13,8 @@
 //! done once, in the [`Driver`].
 
 mod checkpoint;
+mod disk;
+mod disk_options;
 mod driver;
 mod element;
 mod environment;
@@ -23,9 +26,10 @@ mod source;
 mod stream;
 
 pub use checkpoint::{
-    Checkpoint, CheckpointCoordinator, OperatorId, SubtaskCheckpoints, SubtaskSnapshot, TableSnapshot,
-    in_operator,
+    Checkpoint, CheckpointCoordinator, OperatorId, StoredRows, SubtaskCheckpoints, SubtaskSnapshot,
+    TableSnapshot, in_operator,
 };
+pub use disk_options::DiskOptions;
 pub use driver::Driver;
 pub use element::{BarrierId, ElementStream, StreamElement};
 pub use environment::{JobScope, StreamEnvironment};

@@ -12,10 +12,11 @@ use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
+use super::disk::DiskState;
 use super::driver::DriverParts;
 use super::{
-    Driver, ElementStream, Operator, OperatorId, OperatorMetrics, OperatorStream, SourceReader, SourceStream,
-    StreamEnvironment, SubtaskCheckpoints, elements_of,
+    DiskOptions, Driver, ElementStream, Operator, OperatorId, OperatorMetrics, OperatorStream, SourceReader,
+    SourceStream, StreamEnvironment, SubtaskCheckpoints, elements_of,
 };
 use crate::changelog::ChangelogMode;
 use crate::time::WindowAssigner;
@@ -289,11 +290,40 @@ impl StreamTask<'_> {
         self.run_over(operator, ports)
     }
 
+    /// Runs the operator of a node over its inputs; keyed state that is too large for the memory goes to
+    /// disk where the session is set so (`'state.backend.type' = 'disk'`). `operator` makes one without state.
+    pub fn run_node<N, O>(self, node: &N, operator: fn(&N) -> Result<O>) -> Result<ElementStream>
+    where
+        N: StreamNode + Clone,
+        O: Operator + 'static,
+    {
+        let ports = (0..self.inputs.len()).map(|input| self.input(input)).collect::<Result<Vec<_>>>()?;
+        let disk = match DiskOptions::of(&self.context) {
+            None => None,
+            Some(options) => {
+                let inputs = (0..ports.len()).map(|input| node.required_distribution(input)).collect();
+                let node = node.clone();
+                let rebuild = move || Ok(Box::new(operator(&node)?) as Box<dyn Operator>);
+                DiskState::try_new(Box::new(rebuild), inputs, options, self.context.memory_pool())?
+            }
+        };
+        self.drive(operator(node)?, ports, disk)
+    }
+
     /// Runs an operator over streams that are not simply its inputs.
     pub fn run_over(
         self,
         operator: impl Operator + 'static,
         ports: Vec<ElementStream>,
+    ) -> Result<ElementStream> {
+        self.drive(operator, ports, None)
+    }
+
+    fn drive(
+        self,
+        operator: impl Operator + 'static,
+        ports: Vec<ElementStream>,
+        disk: Option<DiskState>,
     ) -> Result<ElementStream> {
         let environment = self.environment();
         let consumer = MemoryConsumer::new(format!("{}[{}]", self.id.name, self.partition));
@@ -308,6 +338,7 @@ impl StreamTask<'_> {
                 id: self.id,
                 subtask: self.partition,
                 subtasks: self.partitions,
+                disk,
             },
         )?;
         Ok(Box::pin(OperatorStream::new(driver, ports, Arc::clone(&environment.clock))))

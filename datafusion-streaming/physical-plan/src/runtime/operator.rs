@@ -124,12 +124,19 @@ pub struct Output {
     elements: VecDeque<StreamElement>,
     batch_size: usize,
     watermark: Watermark,
+    /// While the operator is told a watermark in portions, the one that it passes on.
+    held: Option<Option<Watermark>>,
 }
 
 impl Output {
     /// An output whose batches have at most `batch_size` rows.
     pub fn new(batch_size: usize) -> Self {
-        Output { elements: VecDeque::new(), batch_size: batch_size.max(1), watermark: Watermark::MIN }
+        Output {
+            elements: VecDeque::new(),
+            batch_size: batch_size.max(1),
+            watermark: Watermark::MIN,
+            held: None,
+        }
     }
 
     /// Rows. Empty batches are dropped, larger ones than the batch size are cut.
@@ -149,6 +156,10 @@ impl Output {
 
     /// A watermark. One that does not advance the last is dropped.
     pub fn watermark(&mut self, watermark: Watermark) {
+        if let Some(held) = &mut self.held {
+            *held = Some(held.map_or(watermark, |held| held.min(watermark)));
+            return;
+        }
         if watermark > self.watermark {
             self.watermark = watermark;
             self.elements.push_back(StreamElement::Watermark(watermark));
@@ -158,6 +169,18 @@ impl Output {
     /// The last watermark emitted.
     pub fn last_watermark(&self) -> Watermark {
         self.watermark
+    }
+
+    /// Holds watermarks back until [`Output::release`].
+    pub(super) fn hold(&mut self) {
+        self.held.get_or_insert(None);
+    }
+
+    /// Puts the least of the watermarks out that were held back.
+    pub(super) fn release(&mut self) {
+        if let Some(Some(watermark)) = self.held.take() {
+            self.watermark(watermark);
+        }
     }
 
     pub(super) fn barrier(&mut self, barrier: BarrierId) {

@@ -49,6 +49,7 @@ fn parts(checkpoints: Option<Arc<CheckpointCoordinator>>, pool: &Arc<dyn MemoryP
         id: OperatorId { name: "Counting".to_string(), number: 3 },
         subtask: 0,
         subtasks: 1,
+        disk: None,
     }
 }
 

@@ -34,6 +34,22 @@ pub fn key_groups(keys: &[ArrayRef], rows: usize) -> Result<Vec<u16>> {
     Ok(hashes.into_iter().map(|hash| (mix(hash) % MAX_PARALLELISM as u64) as u16).collect())
 }
 
+/// The bits of a key id below its key group.
+const ID_BITS: u32 = u64::BITS - MAX_PARALLELISM.trailing_zeros();
+
+/// A number for the key of each row: the key group above as many bits of the key's hash as there is
+/// room for. Ids are ordered by key group. Two keys may have the same id.
+pub fn key_ids(keys: &[ArrayRef], rows: usize) -> Result<Vec<u64>> {
+    let hashes = stable_hashes(keys, rows)?;
+    let id = |hash: u64| (mix(hash) % MAX_PARALLELISM as u64) << ID_BITS | hash >> (u64::BITS - ID_BITS);
+    Ok(hashes.into_iter().map(id).collect())
+}
+
+/// The ids of the keys of some key groups.
+pub fn ids_of(groups: Range<u16>) -> Range<u128> {
+    u128::from(groups.start) << ID_BITS..u128::from(groups.end) << ID_BITS
+}
+
 /// A hash of each row of some columns that is the same on every machine and in every version.
 pub fn stable_hashes(columns: &[ArrayRef], rows: usize) -> Result<Vec<u64>> {
     let mut hashes = vec![0u64; rows];
@@ -189,6 +205,20 @@ mod tests {
         assert_eq!(groups[..4], [111, 30, 52, 23]);
         let text: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("")]));
         assert_eq!(key_groups(&[text], 3)?, [95, 15, 17]);
+        Ok(())
+    }
+
+    #[test]
+    fn ids_lie_in_the_range_of_their_groups() -> Result<()> {
+        let ints: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000));
+        let (groups, ids) = (key_groups(&[Arc::clone(&ints)], 1_000)?, key_ids(&[ints], 1_000)?);
+        for (group, id) in groups.iter().zip(&ids) {
+            assert!(ids_of(*group..group + 1).contains(&u128::from(*id)));
+        }
+        let mut distinct = ids;
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), 1_000);
         Ok(())
     }
 

@@ -5,12 +5,14 @@
 //! - [`RowArena`]: rows with ids, for operators that keep rows; [`RowIndex`] finds them by content;
 //! - [`RowLists`]: rows in lists by key;
 //! - [`StateTable`]: the driver's view of any state: memory, snapshot, restore;
+//! - [`disk`]: state that is not in memory;
 //! - [`TouchedSlots`]: which slots have been written;
 //! - [`RowStore`]: rows that are kept, by reference to the batches that they came in;
 //! - [`SortKeys`]: sort columns as keys that compare in one step;
 //! - [`TimeQueue`]: what waits for the watermark;
 //! - [`key_group`]: which subtask a key belongs to.
 
+pub mod disk;
 mod expiry;
 mod interner;
 pub mod key_group;
@@ -32,6 +34,6 @@ pub use row_lists::RowLists;
 pub use row_store::{Place, RowId, RowStore, equal_values, shown_bytes};
 pub use rows::{EncodedRows, RowArena, RowIndex};
 pub use sort_key::{InlineKey, LongKey, SortKey, SortKeys, is_inline};
-pub use table::{StateTable, ValueTable};
+pub use table::{Due, Evictable, StateTable, ValueTable};
 pub use time_queue::TimeQueue;
 pub use touched::TouchedSlots;

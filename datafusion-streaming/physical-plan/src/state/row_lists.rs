@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
-use super::{EncodedRows, KeyInterner, RowArena, StateTable, keyed_snapshot};
+use super::{EncodedRows, Evictable, KeyInterner, RowArena, StateTable, keyed_snapshot};
 use crate::runtime::TableSnapshot;
 
 /// Of each key the rows that there are, in the order in which they came.
@@ -132,5 +132,9 @@ impl StateTable for RowLists {
         let slots = self.intern(rows.columns(), rows.num_rows())?;
         let encoded = self.encode(rows.columns())?;
         slots.iter().enumerate().try_for_each(|(row, slot)| self.push(*slot, encoded.get(row)).map(drop))
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: self.keys.clone(), ttl: 0 })
     }
 }

@@ -9,7 +9,7 @@ use datafusion_common::{Result, internal_err};
 use super::Aggregates;
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
-use crate::state::{KeyInterner, StateTable};
+use crate::state::{Evictable, KeyInterner, StateTable};
 
 /// Keys, the number of rows of each, and their aggregates: columns indexed by slot.
 #[derive(Debug)]
@@ -27,24 +27,28 @@ pub struct KeyedAggregates {
     key_fields: Vec<Field>,
     /// How many of the key columns, from the first on, decide the key group.
     group_by: usize,
+    /// The time to live in milliseconds; 0: for ever.
+    ttl: i64,
 }
 
 impl KeyedAggregates {
-    /// An empty table for keys of these fields, whose first `group_by` columns decide the key group.
+    /// An empty table for keys of these fields, whose first `group_by` columns decide the key group. State
+    /// lives for `ttl` milliseconds; 0: for ever.
     pub fn try_new(
         key_fields: Vec<Field>,
         group_by: usize,
         aggregates: Aggregates,
         counted: bool,
-        timed: bool,
+        ttl: i64,
     ) -> Result<Self> {
         Ok(KeyedAggregates {
             keys: KeyInterner::try_new(&types_of(&key_fields))?,
             counts: counted.then(Vec::new),
-            written: timed.then(Vec::new),
+            written: (ttl > 0).then(Vec::new),
             aggregates,
             key_fields,
             group_by,
+            ttl,
         })
     }
 
@@ -60,6 +64,7 @@ impl KeyedAggregates {
             aggregates,
             key_fields,
             group_by,
+            ttl: 0,
         })
     }
 
@@ -203,5 +208,9 @@ impl StateTable for KeyedAggregates {
             rest = others;
         }
         self.aggregates.restore(&slots, rest)
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: (0..self.group_by).collect(), ttl: self.ttl })
     }
 }

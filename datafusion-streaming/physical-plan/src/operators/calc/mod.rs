@@ -134,7 +134,7 @@ impl CalcNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> impl Operator + 'static {
+    pub fn operator(&self) -> impl Operator + use<> {
         Calc { reads_watermark: self.reads_watermark(), node: self.clone(), is_specialized: false }
     }
 

@@ -48,7 +48,7 @@ impl ChangelogNormalizeNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         let rows = KeyedRows::try_new(Arc::clone(&self.schema), self.keys.clone())?;
         Ok(ChangelogNormalize { node: self.clone(), rows })
     }
@@ -104,7 +104,7 @@ impl StreamNode for ChangelogNormalizeNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

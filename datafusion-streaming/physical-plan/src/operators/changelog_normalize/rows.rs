@@ -8,7 +8,7 @@ use datafusion_common::Result;
 
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
-use crate::state::{EncodedRows, KeyInterner, RowArena, StateTable};
+use crate::state::{EncodedRows, Evictable, KeyInterner, RowArena, StateTable};
 
 const NONE: u32 = u32::MAX;
 
@@ -119,5 +119,9 @@ impl StateTable for KeyedRows {
             self.set(*slot, encoded.get(row))?;
         }
         Ok(())
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: self.keys.clone(), ttl: 0 })
     }
 }

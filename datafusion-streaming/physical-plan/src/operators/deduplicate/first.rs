@@ -11,7 +11,7 @@ use crate::changelog::{ChangelogBatch, RowKind};
 use crate::operators::row_changes::RowChanges;
 use crate::runtime::{Context, Operator, Output, TableSnapshot};
 use crate::state::{
-    Expiry, KeyInterner, RowId, RowStore, StateTable, TimeQueue, keyed_snapshot, split_extra,
+    Due, Evictable, Expiry, KeyInterner, RowId, RowStore, StateTable, TimeQueue, keyed_snapshot, split_extra,
 };
 use crate::time::{Watermark, millis_of};
 
@@ -241,6 +241,15 @@ impl StateTable for Candidates {
             }
         }
         self.store.close()
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: self.node.keys.clone(), ttl: self.node.ttl })
+    }
+
+    fn due(&self, rows: &RecordBatch, _watermark: i64) -> Result<Due> {
+        let times = millis_column(rows, self.node.schema.fields().len()).into_iter();
+        Ok(Due::at_watermarks(times.map(|time| if time == EMITTED { i64::MAX } else { time }).collect()))
     }
 }
 

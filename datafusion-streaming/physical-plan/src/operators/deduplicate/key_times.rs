@@ -8,7 +8,7 @@ use datafusion_common::Result;
 
 use super::DeduplicateNode;
 use crate::runtime::TableSnapshot;
-use crate::state::{Expiry, KeyInterner, StateTable, keyed_snapshot, split_extra};
+use crate::state::{Evictable, Expiry, KeyInterner, StateTable, keyed_snapshot, split_extra};
 
 /// No row of the key yet.
 const NONE: i64 = i64::MIN;
@@ -103,5 +103,9 @@ impl StateTable for KeyTimes {
             self.set(slot, extra[0][row], extra[1][row]);
         }
         Ok(())
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: (0..self.node.keys.len()).collect(), ttl: self.node.ttl })
     }
 }

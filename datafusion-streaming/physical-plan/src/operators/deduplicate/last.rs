@@ -7,7 +7,9 @@ use super::DeduplicateNode;
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::operators::row_changes::RowChanges;
 use crate::runtime::{Context, Operator, Output, TableSnapshot};
-use crate::state::{Expiry, KeyInterner, RowId, RowStore, StateTable, keyed_snapshot, split_extra};
+use crate::state::{
+    Evictable, Expiry, KeyInterner, RowId, RowStore, StateTable, keyed_snapshot, split_extra,
+};
 use crate::time::millis_of;
 
 const NONE: RowId = RowId::MAX;
@@ -165,5 +167,9 @@ impl StateTable for LastRows {
             self.expiry.touch(slot, extra[1][row]);
         }
         self.store.close()
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: self.node.keys.clone(), ttl: self.node.ttl })
     }
 }

@@ -171,7 +171,7 @@ impl StreamNode for DeduplicateNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

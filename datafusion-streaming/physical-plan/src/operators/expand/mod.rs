@@ -58,7 +58,7 @@ impl ExpandNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> impl Operator + 'static {
+    pub fn operator(&self) -> impl Operator + use<> {
         Expand { node: self.clone() }
     }
 }

@@ -28,7 +28,7 @@ impl FinalTableNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         let types: Vec<_> = self.schema.fields().iter().map(|field| field.data_type().clone()).collect();
         let rows = RowCounts {
             schema: Arc::clone(&self.schema),
@@ -65,7 +65,7 @@ impl StreamNode for FinalTableNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

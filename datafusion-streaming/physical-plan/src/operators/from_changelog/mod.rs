@@ -28,7 +28,7 @@ impl FromChangelogNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> impl Operator + 'static {
+    pub fn operator(&self) -> impl Operator + use<> {
         FromChangelog { node: self.clone() }
     }
 

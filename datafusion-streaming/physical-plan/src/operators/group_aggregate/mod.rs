@@ -154,7 +154,7 @@ impl GroupAggregateNode {
         let key_fields: Vec<_> = self.keys.iter().map(|key| self.input.field(*key).clone()).collect();
         let (timed, group_by) = (self.ttl > 0, self.keys.len());
         let counted = self.retracting || timed || self.keys.is_empty() || self.bundling.is_some();
-        let groups = KeyedAggregates::try_new(key_fields, group_by, aggregates, counted, timed)?;
+        let groups = KeyedAggregates::try_new(key_fields, group_by, aggregates, counted, self.ttl)?;
         Ok(match self.bundling {
             Some(bundling) => Box::new(BundledGroupAggregate::new(self.clone(), bundling, groups)),
             None => Box::new(GroupAggregate::new(self.clone(), groups)),
@@ -221,7 +221,7 @@ impl StreamNode for GroupAggregateNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

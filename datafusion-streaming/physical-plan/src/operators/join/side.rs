@@ -13,7 +13,8 @@ use datafusion_common::{Result, internal_err};
 use super::side_rows::SideRows;
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
-use crate::state::{KeyInterner, StateTable};
+use crate::state::{Due, Evictable, KeyInterner, StateTable};
+use crate::time::millis_of;
 
 /// No row, or no key.
 pub(super) const NONE: u32 = u32::MAX;
@@ -114,7 +115,12 @@ pub(super) struct JoinSide {
     written: Vec<i64>,
     /// Rows that were restored and are in no list yet.
     unlinked: Vec<u32>,
+    /// The column of the rows' times, and how long after its time a row can have partners.
+    reach: Option<(usize, i64)>,
 }
+
+/// The first column of the rows in a snapshot, behind the numbers.
+const FIRST_COLUMN: usize = 3;
 
 #[derive(Debug, Clone, Copy)]
 struct Link {
@@ -148,7 +154,14 @@ impl JoinSide {
             matches: vec![],
             written: vec![],
             unlinked: vec![],
+            reach: None,
         })
+    }
+
+    /// The side of a join that lets rows go when the watermark is `reach` milliseconds behind the time in the
+    /// column `time`.
+    pub(super) fn with_reach(self, time: usize, reach: i64) -> Self {
+        JoinSide { reach: Some((time, reach)), ..self }
     }
 
     /// The key columns of a batch of this side.
@@ -381,5 +394,16 @@ impl StateTable for JoinSide {
             self.unlinked.push(id);
         }
         self.rows.close()
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        let keys = self.keys.iter().map(|key| FIRST_COLUMN + key).collect();
+        Some(Evictable { keys, ttl: self.options.ttl })
+    }
+
+    fn due(&self, rows: &RecordBatch, _watermark: i64) -> Result<Due> {
+        let Some((time, reach)) = self.reach else { return Ok(Due::default()) };
+        let times = millis_of(rows.column(FIRST_COLUMN + time))?;
+        Ok(Due::at_watermarks(times.iter().map(|time| time.saturating_add(reach)).collect()))
     }
 }

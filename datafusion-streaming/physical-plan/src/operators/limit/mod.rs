@@ -29,7 +29,7 @@ impl LimitNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> impl Operator + 'static {
+    pub fn operator(&self) -> impl Operator + use<> {
         Limit { node: self.clone(), seen: ValueTable::new("seen", 0) }
     }
 }

@@ -54,11 +54,11 @@ impl LocalGroupAggregateNode {
         let types: Vec<DataType> =
             self.input.fields().iter().map(|field| field.data_type().clone()).collect();
         let aggregates = Aggregates::for_partials(&self.calls, &types, self.retracting)?;
-        KeyedAggregates::try_new(self.key_fields(), self.keys.len(), aggregates, true, false)
+        KeyedAggregates::try_new(self.key_fields(), self.keys.len(), aggregates, true, 0)
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         Ok(LocalGroupAggregate::new(self.clone(), self.groups()?))
     }
 }
@@ -87,6 +87,6 @@ impl StreamNode for LocalGroupAggregateNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }

@@ -105,7 +105,7 @@ impl LocalWindowAggregateNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         Ok(LocalWindowAggregate::new(self.clone(), self.open()?))
     }
 }
@@ -139,7 +139,7 @@ impl StreamNode for LocalWindowAggregateNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

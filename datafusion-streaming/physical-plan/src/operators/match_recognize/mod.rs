@@ -69,7 +69,7 @@ pub struct MatchRecognizeNode {
 
 impl MatchRecognizeNode {
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         MatchRecognize::try_new(self.clone())
     }
 
@@ -170,7 +170,7 @@ impl StreamNode for MatchRecognizeNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

@@ -11,8 +11,10 @@ use super::MatchRecognizeNode;
 use super::buffer::{MatchBuffer, NONE, NodeId};
 use super::heap::MatchHeap;
 use super::matcher::{KeyMatches, Matcher, Partial};
-use crate::runtime::TableSnapshot;
-use crate::state::{KeyInterner, RowId, RowStore, StateTable, TimeQueue, keyed_snapshot, split_extra};
+use crate::runtime::{TableSnapshot, TimeAttributeKind};
+use crate::state::{
+    self, Evictable, KeyInterner, RowId, RowStore, StateTable, TimeQueue, keyed_snapshot, split_extra,
+};
 
 /// A row that waits.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +28,7 @@ pub(super) struct Due {
 pub(super) struct MatchState {
     matcher: Arc<Matcher>,
     key_columns: Vec<usize>,
+    is_rowtime: bool,
     keys: KeyInterner,
     pub store: RowStore,
     waiting: TimeQueue<Due>,
@@ -65,6 +68,7 @@ impl MatchState {
         Ok(MatchState {
             matcher,
             key_columns: node.keys.clone(),
+            is_rowtime: node.kind == TimeAttributeKind::Rowtime,
             keys: KeyInterner::try_new(&types)?,
             store: RowStore::new(Arc::clone(&node.input)),
             waiting: TimeQueue::new(),
@@ -271,14 +275,13 @@ impl StateTable for MatchState {
             return Err(internal_datafusion_err!("the snapshot of MATCH_RECOGNIZE lacks columns"));
         };
         let slots = self.intern(batch.columns(), batch.num_rows())?;
-        let mut nodes: HashMap<i64, NodeId> = HashMap::from([(NO_NODE, NONE)]);
-        let mut events: HashMap<i64, u32> = HashMap::new();
+        // keys that come from different snapshots may have the same numbers
+        let mut nodes: HashMap<(u32, i64), NodeId> = HashMap::new();
+        let mut events: HashMap<(u32, i64), u32> = HashMap::new();
         let mut matches: HashMap<u32, [Vec<(i64, Partial)>; 2]> = HashMap::new();
-        let known = |nodes: &HashMap<i64, NodeId>, id: i64| {
-            nodes
-                .get(&id)
-                .copied()
-                .ok_or_else(|| internal_datafusion_err!("the snapshot lacks the row {id} of a match"))
+        let known = |nodes: &HashMap<(u32, i64), NodeId>, slot: u32, id: i64| {
+            let known = if id == NO_NODE { Some(NONE) } else { nodes.get(&(slot, id)).copied() };
+            known.ok_or_else(|| internal_datafusion_err!("the snapshot lacks the row {id} of a match"))
         };
         self.store.open(&batch);
         for (row, slot) in slots.into_iter().enumerate() {
@@ -286,17 +289,17 @@ impl StateTable for MatchState {
                 WAITING => self.wait(times[row], slot, row),
                 NODE => {
                     let (store, buffer) = (&mut self.store, &mut self.buffer);
-                    let event = *events.entry(event_ids[row]).or_insert_with(|| {
+                    let event = *events.entry((slot, event_ids[row])).or_insert_with(|| {
                         buffer.add_event(store.add(row), sequences[row] as u64, times[row])
                     });
                     self.sequence = self.sequence.max(sequences[row] as u64 + 1);
-                    let parent = known(&nodes, parents[row])?;
-                    nodes.insert(ids[row], self.buffer.add_node(parent, states[row] as u16, event));
+                    let parent = known(&nodes, slot, parents[row])?;
+                    nodes.insert((slot, ids[row]), self.buffer.add_node(parent, states[row] as u16, event));
                 }
                 role => {
                     let partial = Partial {
                         state: states[row] as u16,
-                        node: known(&nodes, ids[row])?,
+                        node: known(&nodes, slot, ids[row])?,
                         start: sequences[row] as u64,
                         start_time: times[row],
                     };
@@ -309,5 +312,25 @@ impl StateTable for MatchState {
             self.restore_matches(slot, partial, complete);
         }
         self.store.close()
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: self.key_columns.clone(), ttl: 0 })
+    }
+
+    fn due(&self, rows: &RecordBatch, _watermark: i64) -> Result<state::Due> {
+        let (_, numbers) = split_extra(rows, self.store.schema(), NUMBERS.len())?;
+        let times = numbers[0].iter().zip(&numbers[1]);
+        if !self.is_rowtime {
+            // rows of one processing time wait for the next
+            let due = times.map(|(role, time)| if *role == WAITING { *time + 1 } else { i64::MAX });
+            return Ok(state::Due::at_times(due.collect()));
+        }
+        let due = |(role, time): (&i64, &i64)| match *role {
+            WAITING => *time,
+            PARTIAL | COMPLETE => self.matcher.deadline(*time).unwrap_or(i64::MAX),
+            _ => i64::MAX,
+        };
+        Ok(state::Due::at_watermarks(times.map(due).collect()))
     }
 }

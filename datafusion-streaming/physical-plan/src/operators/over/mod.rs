@@ -162,7 +162,7 @@ impl OverNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         Over::try_new(self.clone())
     }
 }
@@ -214,7 +214,7 @@ impl StreamNode for OverNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

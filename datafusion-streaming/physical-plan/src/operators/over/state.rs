@@ -18,7 +18,7 @@ use super::{OverCall, OverFrame, OverNode};
 use crate::operators::aggregate::{AggregateCall, Aggregates};
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
-use crate::state::{Expiry, KeyInterner, RowId, RowStore, StateTable, TimeQueue};
+use crate::state::{self, Evictable, Expiry, KeyInterner, RowId, RowStore, StateTable, TimeQueue};
 use crate::time::Watermark;
 
 /// An event time at which a key has something to do: a row of it, or [`NO_ROW`].
@@ -98,6 +98,9 @@ impl Default for Position {
 const WAITING: i64 = 0;
 const FRAME: i64 = 1;
 const KEY: i64 = 2;
+/// A time at which the key was to be forgotten before it got further rows: Flink's timers stay, and move the
+/// key's last time on.
+const TIMER: i64 = 3;
 
 /// The numbers of a row of the snapshot: what it is, its time, and the position of a key.
 const NUMBERS: [&str; 12] = [
@@ -273,7 +276,7 @@ impl StateTable for OverState {
             + self.expiry.memory_size()
     }
 
-    /// A row for each row that is kept, and one for each key.
+    /// A row for each row that is kept, one for each key, and one for each timer that has been put off.
     fn snapshot(&self) -> Result<TableSnapshot> {
         let (mut ids, mut roles, mut times) = (vec![], vec![], vec![]);
         for (time, due) in self.waiting.iter().filter(|(_, due)| due.row != NO_ROW) {
@@ -290,7 +293,16 @@ impl StateTable for OverState {
         let slots = self.keys.live_slots();
         let slots: Vec<u32> =
             slots.into_iter().filter(|slot| (*slot as usize) < self.positions.len()).collect();
-        let keys = self.keys.columns(&slots)?;
+        let put_off = |(time, due): &&(i64, Due)| {
+            due.row == CLEAN_UP
+                && slots.binary_search(&due.slot).is_ok()
+                && self.positions[due.slot as usize].clean_up != *time
+        };
+        let timers: Vec<(i64, u32)> =
+            self.waiting.iter().filter(put_off).map(|(time, due)| (*time, due.slot)).collect();
+        let with_timers: Vec<u32> =
+            slots.iter().copied().chain(timers.iter().map(|(_, slot)| *slot)).collect();
+        let keys = self.keys.columns(&with_timers)?;
         let state = self.aggregates.snapshot(&slots)?;
         let fields = self.snapshot_fields(&state);
 
@@ -298,13 +310,15 @@ impl StateTable for OverState {
         for (column, field) in self.node.input.fields().iter().enumerate() {
             let of_keys = match self.node.keys.iter().position(|key| *key == column) {
                 Some(place) => Arc::clone(&keys[place]),
-                None => new_null_array(field.data_type(), slots.len()),
+                None => new_null_array(field.data_type(), with_timers.len()),
             };
             columns.push(concat(&[rows.column(column), &of_keys])?);
         }
-        let total = ids.len() + slots.len();
-        roles.resize(total, KEY);
-        times.resize(total, 0);
+        let total = ids.len() + with_timers.len();
+        roles.resize(ids.len() + slots.len(), KEY);
+        times.resize(ids.len() + slots.len(), 0);
+        roles.resize(total, TIMER);
+        times.extend(timers.iter().map(|(time, _)| *time));
         columns.push(Arc::new(Int64Array::from(roles)));
         columns.push(Arc::new(Int64Array::from(times)));
         let numbers: [fn(&Position) -> i64; 9] = [
@@ -321,13 +335,16 @@ impl StateTable for OverState {
         for number in numbers {
             let of_keys = slots.iter().map(|slot| number(&self.positions[*slot as usize]));
             let of_rows = std::iter::repeat_n(0, ids.len());
-            columns.push(Arc::new(Int64Array::from_iter_values(of_rows.chain(of_keys))));
+            let of_timers = std::iter::repeat_n(0, timers.len());
+            columns.push(Arc::new(Int64Array::from_iter_values(of_rows.chain(of_keys).chain(of_timers))));
         }
         let of_keys = slots.iter().map(|slot| self.expiry.written(*slot));
-        columns
-            .push(Arc::new(Int64Array::from_iter_values(std::iter::repeat_n(0, ids.len()).chain(of_keys))));
+        let of_rows = std::iter::repeat_n(0, ids.len());
+        let of_timers = std::iter::repeat_n(0, timers.len());
+        columns.push(Arc::new(Int64Array::from_iter_values(of_rows.chain(of_keys).chain(of_timers))));
         for (_, array) in &state {
-            columns.push(concat(&[&new_null_array(array.data_type(), ids.len()), array])?);
+            let nulls = |rows: usize| new_null_array(array.data_type(), rows);
+            columns.push(concat(&[&nulls(ids.len()), array, &nulls(timers.len())])?);
         }
 
         let key_columns: Vec<ArrayRef> =
@@ -347,11 +364,12 @@ impl StateTable for OverState {
             return internal_err!("the snapshot of an OVER aggregation lacks columns");
         }
         let roles = saved.column(width).as_primitive::<Int64Type>();
-        let part = |is_key: bool| {
-            let mask: BooleanArray = roles.iter().map(|role| Some((role == Some(KEY)) == is_key)).collect();
+        let part = |wanted: &[i64]| {
+            let is_wanted = |role: Option<i64>| role.is_some_and(|role| wanted.contains(&role));
+            let mask: BooleanArray = roles.iter().map(|role| Some(is_wanted(role))).collect();
             filter_record_batch(saved, &mask)
         };
-        let keys = part(true)?;
+        let keys = part(&[KEY])?;
         let number = |batch: &RecordBatch, number: usize| -> Vec<i64> {
             batch.column(width + number).as_primitive::<Int64Type>().values().to_vec()
         };
@@ -378,7 +396,13 @@ impl StateTable for OverState {
         }
         self.aggregates.restore(&slots, &keys.columns()[width + NUMBERS.len()..])?;
 
-        let rows = part(false)?;
+        let timers = part(&[TIMER])?;
+        let slots = self.intern(&timers.columns()[..width], timers.num_rows())?;
+        for (slot, time) in slots.into_iter().zip(number(&timers, 1)) {
+            self.waiting.push(time, Due { slot, row: CLEAN_UP });
+        }
+
+        let rows = part(&[WAITING, FRAME])?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
         let columns = rows.columns()[..width].to_vec();
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.node.input), columns, &options)?;
@@ -396,5 +420,25 @@ impl StateTable for OverState {
             (0..self.frames.len() as u32).for_each(|slot| self.look_again(slot, Watermark::MIN));
         }
         self.store.close()
+    }
+
+    /// Where frames end behind the row, what a key waits for is not in its rows.
+    fn evictable(&self) -> Option<Evictable> {
+        if matches!(self.node.frame, OverFrame::Between { .. }) {
+            return None;
+        }
+        Some(Evictable { keys: self.node.keys.clone(), ttl: self.node.ttl })
+    }
+
+    fn due(&self, rows: &RecordBatch, _watermark: i64) -> Result<state::Due> {
+        let width = self.node.input.fields().len();
+        let number = |number: usize| rows.column(width + number).as_primitive::<Int64Type>().values();
+        let (roles, times, clean_ups) = (number(0), number(1), number(3));
+        let due = |row: usize| match roles[row] {
+            WAITING | TIMER => times[row],
+            KEY => clean_ups[row],
+            _ => i64::MAX,
+        };
+        Ok(state::Due::at_watermarks((0..rows.num_rows()).map(due).collect()))
     }
 }

@@ -18,7 +18,7 @@ use crate::runtime::{
     Context, Distribution, ElementStream, Operator, Output, StreamNode, StreamTask, StreamTraits,
     TableSnapshot, WindowProperties,
 };
-use crate::state::StateTable;
+use crate::state::{Due, Evictable, StateTable};
 use crate::time::{TimeWindow, Watermark, WindowAssigner};
 
 /// Aggregates of the sessions of a key: emitted once, when the watermark passes the session's end. Rows
@@ -56,14 +56,18 @@ impl SessionAggregateNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         let keys = self.group.keys();
         if keys.iter().any(|key| !self.sessions.partition().contains(key)) {
             return internal_err!("sessions are grouped by a column that they are not partitioned by");
         }
         let aggregates = aggregates_of(&self.calls, &self.input, self.retracting)?;
-        let state =
-            OpenSessions { sessions: self.sessions.sessions(&self.input)?, aggregates, counts: vec![] };
+        let state = OpenSessions {
+            node: self.sessions.clone(),
+            sessions: self.sessions.sessions(&self.input)?,
+            aggregates,
+            counts: vec![],
+        };
         Ok(SessionAggregate { node: self.clone(), state })
     }
 }
@@ -109,7 +113,7 @@ impl StreamNode for SessionAggregateNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 
@@ -120,6 +124,7 @@ struct SessionAggregate {
 
 /// The open sessions and their aggregates, by the sessions' slots.
 struct OpenSessions {
+    node: SessionTvfNode,
     sessions: Sessions,
     aggregates: Aggregates,
     /// Rows less retractions.
@@ -384,5 +389,14 @@ impl StateTable for OpenSessions {
             self.counts[*slot as usize] = *count;
         }
         self.aggregates.restore(&slots, aggregates)
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: (0..self.node.partition().len()).collect(), ttl: 0 })
+    }
+
+    fn due(&self, _rows: &RecordBatch, _watermark: i64) -> Result<Due> {
+        let zone = self.node.windows().zone();
+        Ok(self.sessions.due(&self.sessions.live(), zone, self.node.is_proctime()))
     }
 }

@@ -10,8 +10,8 @@ use datafusion_common::{Result, internal_err};
 
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
-use crate::state::{KeyInterner, StateTable};
-use crate::time::TimeWindow;
+use crate::state::{Due, KeyInterner, StateTable};
+use crate::time::{LocalZone, TimeWindow};
 
 /// The end of a list of sessions.
 const NONE: u32 = u32::MAX;
@@ -338,6 +338,20 @@ impl Sessions {
             slots.push(slot);
         }
         Ok((slots, rest))
+    }
+
+    /// When to see sessions again, given in the order of `slots`: at their ends, or when those that have
+    /// fired take no rows any more.
+    pub(crate) fn due(&self, slots: &[u32], zone: LocalZone, proctime: bool) -> Due {
+        let over = |slot: &u32| {
+            let end = self.windows[*slot as usize].end;
+            let end = if self.has_fired(*slot) { end.saturating_add(self.lateness) } else { end };
+            zone.over_at(end)
+        };
+        match proctime {
+            true => Due::at_times(slots.iter().map(over).collect()),
+            false => Due::at_watermarks(slots.iter().map(|slot| over(slot).saturating_sub(1)).collect()),
+        }
     }
 
     /// Bytes held, by capacity.

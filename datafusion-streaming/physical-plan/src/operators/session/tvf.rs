@@ -16,7 +16,7 @@ use crate::runtime::{
     TableSnapshot,
 };
 use crate::state::key_group::key_groups;
-use crate::state::{RowBuffer, RowRef, StateTable};
+use crate::state::{Due, Evictable, RowBuffer, RowRef, StateTable};
 use crate::time::{LocalZone, TimeWindow, Watermark, WindowAssigner};
 
 /// Appends `window_start`, `window_end` and `window_time` of its session to each row.
@@ -114,7 +114,7 @@ impl SessionTvfNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         Ok(SessionTvf {
             waiting: WaitingRows {
                 node: self.clone(),
@@ -164,7 +164,7 @@ impl StreamNode for SessionTvfNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 
@@ -199,6 +199,15 @@ impl Leaving {
 }
 
 impl WaitingRows {
+    /// The rows in the order in which they came, with their sessions.
+    fn in_order(&self) -> Vec<(RowRef, u32)> {
+        let of_session =
+            |(slot, rows): (u32, &Vec<RowRef>)| rows.iter().map(|row| (*row, slot)).collect::<Vec<_>>();
+        let mut rows: Vec<(RowRef, u32)> = (0..).zip(&self.rows).flat_map(of_session).collect();
+        rows.sort_unstable();
+        rows
+    }
+
     /// Puts rows into their sessions. Returns how many were late, and what leaves at once.
     fn add(
         &mut self,
@@ -349,13 +358,8 @@ impl StateTable for WaitingRows {
     }
 
     fn snapshot(&self) -> Result<TableSnapshot> {
-        let of_session = |(slot, rows): (usize, &Vec<RowRef>)| {
-            let has_fired = !rows.is_empty() && self.sessions.has_fired(slot as u32);
-            rows.iter().map(|row| (*row, has_fired)).collect::<Vec<_>>()
-        };
-        let mut rows: Vec<(RowRef, bool)> = self.rows.iter().enumerate().flat_map(of_session).collect();
-        rows.sort_unstable();
-        let (rows, fired): (Vec<RowRef>, Vec<bool>) = rows.into_iter().unzip();
+        let (rows, slots): (Vec<RowRef>, Vec<u32>) = self.in_order().into_iter().unzip();
+        let fired: Vec<bool> = slots.iter().map(|slot| self.sessions.has_fired(*slot)).collect();
         let changes = self.buffer.gather(&rows)?;
         let keys: Vec<ArrayRef> =
             self.node.partition.iter().map(|key| Arc::clone(changes.batch().column(*key))).collect();
@@ -401,5 +405,15 @@ impl StateTable for WaitingRows {
             }
         }
         Ok(())
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        // behind the kind and the flag
+        Some(Evictable { keys: self.node.partition.iter().map(|key| 2 + key).collect(), ttl: 0 })
+    }
+
+    fn due(&self, _rows: &RecordBatch, _watermark: i64) -> Result<Due> {
+        let slots: Vec<u32> = self.in_order().into_iter().map(|(_, slot)| slot).collect();
+        Ok(self.sessions.due(&slots, self.node.windows.zone(), self.node.proctime))
     }
 }

@@ -20,7 +20,7 @@ use crate::runtime::{
     TableSnapshot,
 };
 use crate::state::key_group::key_groups;
-use crate::state::{KeyInterner, StateTable};
+use crate::state::{Evictable, KeyInterner, StateTable};
 
 /// The set operations that count rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd)]
@@ -65,7 +65,7 @@ impl SetOperationNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         let types: Vec<_> = self.schema.fields().iter().map(|field| field.data_type().clone()).collect();
         let rows = RowCounts {
             schema: Arc::clone(&self.schema),
@@ -110,7 +110,7 @@ impl StreamNode for SetOperationNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 
@@ -213,5 +213,10 @@ impl StateTable for RowCounts {
             self.counts[*slot as usize] = [left.value(row), right.value(row)];
         }
         Ok(())
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        // behind the two counts
+        Some(Evictable { keys: (2..2 + self.schema.fields().len()).collect(), ttl: 0 })
     }
 }

@@ -13,12 +13,13 @@ use super::aggregate::AggregateCall;
 use super::local_window_aggregate::{LocalWindowAggregateNode, Partials};
 use super::window_aggregate::GroupColumn;
 use super::window_aggregate::group::{WindowGroup, calls_of, names_of};
-use super::window_aggregate::open::{OpenWindows, aggregates_of, key_fields};
+use super::window_aggregate::open::{OpenWindows, Schedule, aggregates_of, key_fields};
 use super::window_tvf::WindowTvfNode;
 use crate::changelog::ChangelogMode;
 use crate::runtime::{
     Distribution, ElementStream, Operator, StreamNode, StreamTask, StreamTraits, WindowProperties,
 };
+use crate::time::Slicing;
 
 /// Flink's window aggregation on slices: the windows of HOP and CUMULATE are made of slices as long as
 /// the slide or the step; a window of TUMBLE is a slice. A row is folded into its slice; when a window
@@ -75,11 +76,14 @@ impl SliceAggregateNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         let aggregates = aggregates_of(&self.calls, &self.rows, self.retracting)?;
         let keys = self.group.keys();
         let fields = key_fields(&keys, &self.input);
         let slices = OpenWindows::try_new("slices", keys, fields, aggregates, self.partials)?;
+        let slicing = Some(Slicing::of(self.windows.assigner()));
+        let zone = self.windows.zone();
+        let slices = slices.scheduled(Schedule { zone, rowtime: true, slicing, lateness: 0 });
         Ok(SliceAggregate::new(self.clone(), slices))
     }
 }
@@ -126,6 +130,6 @@ impl StreamNode for SliceAggregateNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }

@@ -34,7 +34,7 @@ impl TemporalSortNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         let types: Vec<DataType> =
             self.schema.fields().iter().map(|field| field.data_type().clone()).collect();
         Ok(TemporalSort {
@@ -84,7 +84,7 @@ impl StreamNode for TemporalSortNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

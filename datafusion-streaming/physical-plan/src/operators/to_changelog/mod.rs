@@ -43,7 +43,7 @@ impl ToChangelogNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> impl Operator + 'static {
+    pub fn operator(&self) -> impl Operator + use<> {
         ToChangelog { node: self.clone() }
     }
 }

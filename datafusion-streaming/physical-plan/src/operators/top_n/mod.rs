@@ -330,7 +330,7 @@ impl StreamNode for TopNNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

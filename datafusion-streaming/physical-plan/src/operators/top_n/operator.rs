@@ -13,7 +13,9 @@ use super::{RankEnd, Strategy, TopNNode};
 use crate::changelog::ChangelogBatch;
 use crate::operators::row_changes::RowChanges;
 use crate::runtime::{Context, Operator, Output, TableSnapshot};
-use crate::state::{Expiry, KeyInterner, RowId, RowStore, SortKeys, StateTable, keyed_snapshot, split_extra};
+use crate::state::{
+    Evictable, Expiry, KeyInterner, RowId, RowStore, SortKeys, StateTable, keyed_snapshot, split_extra,
+};
 
 /// What a strategy keeps of each partition: indexed by its slot.
 pub(super) trait Ranking: Send {
@@ -256,6 +258,10 @@ impl<R: Ranking> StateTable for TopNState<R> {
         }
         self.store.close()
     }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: self.node.keys.clone(), ttl: self.node.ttl })
+    }
 }
 
 /// The last rank of each partition, where it comes from a column: that of the first row counts.
@@ -329,5 +335,9 @@ impl StateTable for Bounds {
             self.ends[slot as usize] = *end as usize;
         }
         Ok(())
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: (0..self.keys.len()).collect(), ttl: 0 })
     }
 }

@@ -44,7 +44,7 @@ impl UnnestNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> impl Operator + 'static {
+    pub fn operator(&self) -> impl Operator + use<> {
         Unnest { node: self.clone() }
     }
 }

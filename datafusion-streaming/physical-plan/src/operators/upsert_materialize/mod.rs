@@ -36,7 +36,7 @@ impl UpsertMaterializeNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         let rows = RowLists::try_new(Arc::clone(&self.schema), self.keys.clone())?;
         Ok(UpsertMaterialize { node: self.clone(), rows })
     }
@@ -80,7 +80,7 @@ impl StreamNode for UpsertMaterializeNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

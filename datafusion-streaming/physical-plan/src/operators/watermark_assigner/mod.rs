@@ -52,7 +52,7 @@ impl WatermarkAssignerNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> impl Operator + 'static {
+    pub fn operator(&self) -> impl Operator + use<> {
         WatermarkAssigner {
             watermark: specialized(&self.watermark, &self.schema),
             node: self.clone(),

@@ -17,7 +17,7 @@ pub use self::group::GroupColumn;
 pub use self::strategy::EmitStrategy;
 
 use self::group::{WindowGroup, calls_of, names_of};
-use self::open::{OpenWindows, aggregates_of, key_fields};
+use self::open::{OpenWindows, Schedule, aggregates_of, key_fields};
 use self::operator::WindowAggregate;
 use self::updating::UpdatingWindows;
 use super::aggregate::AggregateCall;
@@ -143,6 +143,12 @@ impl WindowAggregateNode {
         let keys = self.group.keys();
         let fields = key_fields(&keys, &self.input);
         let windows = OpenWindows::try_new("windows", keys, fields, aggregates, self.partials)?;
+        let windows = windows.scheduled(Schedule {
+            zone: self.zone,
+            rowtime: self.window.rowtime,
+            slicing: None,
+            lateness: self.emit.lateness,
+        });
         Ok(match self.emit.updates() {
             true => Box::new(UpdatingWindows::new(self.clone(), windows)),
             false => Box::new(WindowAggregate::new(self.clone(), windows)),
@@ -192,7 +198,7 @@ impl StreamNode for WindowAggregateNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

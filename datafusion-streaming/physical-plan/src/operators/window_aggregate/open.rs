@@ -11,8 +11,8 @@ use crate::changelog::ChangelogBatch;
 use crate::operators::aggregate::{AggregateCall, Aggregates, KeyedAggregates};
 use crate::operators::local_window_aggregate::Partials;
 use crate::runtime::{Context, TableSnapshot};
-use crate::state::StateTable;
-use crate::time::{millis_of, timestamps_of};
+use crate::state::{Due, Evictable, StateTable};
+use crate::time::{LocalZone, Slicing, millis_of, timestamps_of};
 
 /// The aggregates of all windows that have rows, by key and window, and which belong to which window. A
 /// window, which may be a slice of one, is known by its end.
@@ -26,6 +26,34 @@ pub(crate) struct OpenWindows {
     pub(crate) groups: KeyedAggregates,
     /// The slots of each window, in the order in which they came.
     pub(crate) by_end: BTreeMap<i64, Vec<u32>>,
+    /// When windows fire; `None`: it is not known here.
+    schedule: Option<Schedule>,
+}
+
+/// When windows fire.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Schedule {
+    /// The zone of the ends of windows.
+    pub zone: LocalZone,
+    /// Whether they are over event time.
+    pub rowtime: bool,
+    /// Which windows there are, where the table has slices of them.
+    pub slicing: Option<Slicing>,
+    /// How long after their ends they take rows, in milliseconds.
+    pub lateness: i64,
+}
+
+impl Schedule {
+    /// The watermark with which the next window of a slice fires after `watermark`, or with which a window fires
+    /// or, if it has, takes no rows any more.
+    fn next(&self, end: i64, watermark: i64) -> i64 {
+        let next = match self.slicing {
+            Some(slicing) => slicing.windows_of(end).find(|end| !self.zone.has_passed(*end, watermark)),
+            None if self.zone.has_passed(end, watermark) => Some(end.saturating_add(self.lateness)),
+            None => Some(end),
+        };
+        next.map_or(i64::MAX, |end| self.zone.over_at(end).saturating_sub(1))
+    }
 }
 
 /// The count of a group without rows; that of a slot in no window is 0.
@@ -76,7 +104,12 @@ impl OpenWindows {
         partials: Option<Partials>,
     ) -> Result<Self> {
         let groups = KeyedAggregates::of_windows(key_fields, aggregates)?;
-        Ok(OpenWindows { name, keys, partials, groups, by_end: BTreeMap::new() })
+        Ok(OpenWindows { name, keys, partials, groups, by_end: BTreeMap::new(), schedule: None })
+    }
+
+    /// The table of windows that fire so, which can be on disk until then.
+    pub(crate) fn scheduled(self, schedule: Schedule) -> Self {
+        OpenWindows { schedule: Some(schedule), ..self }
     }
 
     /// The rows whose windows are not late, and the ends of these windows. The others are counted.
@@ -252,13 +285,25 @@ impl StateTable for OpenWindows {
     }
 
     fn restore(&mut self, rows: &RecordBatch) -> Result<()> {
-        let known = self.groups.keys.slots() as u32;
         self.groups.restore(rows)?;
-        let slots: Vec<u32> = (known..self.groups.keys.slots() as u32).collect();
+        let slots = self.slots_of(rows.columns(), rows.num_rows())?;
         let (_, ends) = self.keys_and_ends(&slots)?;
         for (slot, end) in slots.iter().zip(ends) {
             self.by_end.entry(end).or_default().push(*slot);
         }
         Ok(())
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        self.schedule.and_then(|_| self.groups.evictable())
+    }
+
+    fn due(&self, rows: &RecordBatch, watermark: i64) -> Result<Due> {
+        let Some(schedule) = self.schedule else { return Ok(Due::default()) };
+        let ends = millis_of(rows.column(self.keys.len()))?;
+        Ok(match schedule.rowtime {
+            true => Due::at_watermarks(ends.iter().map(|end| schedule.next(*end, watermark)).collect()),
+            false => Due::at_times(ends.iter().map(|end| schedule.zone.over_at(*end)).collect()),
+        })
     }
 }

@@ -12,7 +12,7 @@ use datafusion_common::{Result, internal_err};
 use super::open::OpenWindows;
 use crate::changelog::ChangelogBatch;
 use crate::runtime::TableSnapshot;
-use crate::state::{RowBuffer, RowRef, StateTable};
+use crate::state::{Due, Evictable, RowBuffer, RowRef, StateTable};
 
 /// A time that never comes.
 const NEVER: i64 = i64::MAX;
@@ -182,6 +182,9 @@ impl WindowResults {
 /// The columns of a snapshot behind those of the windows, besides the values that are out.
 const NUMBERS: [&str; 6] = ["$out", "$on_time", "$waiting", "$since", "$due", "$before"];
 
+/// The place of `$due` among them.
+const DUE: usize = 4;
+
 impl StateTable for WindowResults {
     fn name(&self) -> &str {
         self.windows.name()
@@ -260,5 +263,23 @@ impl StateTable for WindowResults {
         let columns = &rows.columns()[width + NUMBERS.len()..];
         let columns = columns.iter().map(|column| Ok(take(column, &places, None)?));
         self.keep(&slots, columns.collect::<Result<_>>()?)
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        self.windows.evictable()
+    }
+
+    fn due(&self, rows: &RecordBatch, watermark: i64) -> Result<Due> {
+        let mut due = self.windows.due(rows, watermark)?;
+        let Some(first) = rows.num_columns().checked_sub(NUMBERS.len() + self.before.schema().fields().len())
+        else {
+            return internal_err!("the snapshot of windows lacks their results");
+        };
+        let emits = rows.column(first + DUE).as_primitive::<Int64Type>().values();
+        due.times = match due.times.is_empty() {
+            true => emits.to_vec(),
+            false => due.times.iter().zip(emits).map(|(end, emits)| *end.min(emits)).collect(),
+        };
+        Ok(due)
     }
 }

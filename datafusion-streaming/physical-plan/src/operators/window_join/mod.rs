@@ -62,7 +62,7 @@ pub struct WindowJoinNode {
 impl WindowJoinNode {
     /// The operator of the node. A window is joined when the watermarks of both inputs have passed
     /// its end, and emitted once unless there is an allowed lateness; late rows are dropped and counted.
-    pub fn operator(&self) -> impl Operator + 'static {
+    pub fn operator(&self) -> impl Operator + use<> {
         let rows = |name, input: &WindowJoinInput| {
             let (keys, schema) = (input.keys.clone(), Arc::clone(&input.schema));
             WindowRows::new(name, input.window, keys, schema, self.lateness)
@@ -160,6 +160,6 @@ impl StreamNode for WindowJoinNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator())
+        task.run_node(self, |node| Ok(node.operator()))
     }
 }

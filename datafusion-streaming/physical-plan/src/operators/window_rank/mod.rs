@@ -57,7 +57,7 @@ impl WindowRankNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         let (keys, input) = (self.partition.clone(), Arc::clone(&self.input));
         let rows = WindowRows::new("rows", self.window, keys, input, self.lateness);
         WindowRank::try_new(self.clone(), rows)
@@ -125,7 +125,7 @@ impl StreamNode for WindowRankNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

@@ -94,7 +94,7 @@ impl WindowTvfNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> impl Operator + 'static {
+    pub fn operator(&self) -> impl Operator + use<> {
         WindowTvf { node: self.clone() }
     }
 

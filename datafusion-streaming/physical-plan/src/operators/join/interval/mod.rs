@@ -100,13 +100,15 @@ impl IntervalJoinNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         let types: Vec<_> =
             self.keys[LEFT].iter().map(|key| self.inputs[LEFT].field(*key).data_type().clone()).collect();
         let keys = JoinKeys::try_new(&types, self.null_safe)?;
-        let side = |port: usize, name: &'static str| {
+        let side = |port: usize, name: &'static str| -> Result<JoinSide> {
             let options = SideOptions { matches: true, ..SideOptions::default() };
-            JoinSide::try_new(name, Arc::clone(&self.inputs[port]), self.keys[port].clone(), options)
+            let side =
+                JoinSide::try_new(name, Arc::clone(&self.inputs[port]), self.keys[port].clone(), options)?;
+            Ok(side.with_reach(self.interval.times[port], self.interval.partners(port, 0).1))
         };
         Ok(IntervalJoin::new(self.clone(), keys, [side(LEFT, "left")?, side(RIGHT, "right")?]))
     }
@@ -171,7 +173,7 @@ impl StreamNode for IntervalJoinNode {
     }
 
     fn start(&self, task: StreamTask<'_>) -> Result<ElementStream> {
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

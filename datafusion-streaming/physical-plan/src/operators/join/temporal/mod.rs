@@ -158,7 +158,7 @@ impl TemporalJoinNode {
     }
 
     /// The operator of the node.
-    pub fn operator(&self) -> Result<impl Operator + 'static> {
+    pub fn operator(&self) -> Result<impl Operator + use<>> {
         let types: Vec<_> =
             self.keys[LEFT].iter().map(|key| self.inputs[LEFT].field(*key).data_type().clone()).collect();
         let [left, right] =
@@ -231,7 +231,7 @@ impl StreamNode for TemporalJoinNode {
         if self.planned {
             return plan_err!("FOR SYSTEM_TIME AS OF joins an unbounded table with a versioned one");
         }
-        task.run(self.operator()?)
+        task.run_node(self, Self::operator)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::changelog::{ChangelogBatch, RowKind};
 use crate::operators::join::side::{JoinKeys, NONE};
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
-use crate::state::{RowArena, StateTable};
+use crate::state::{Evictable, RowArena, StateTable};
 use crate::time::millis_of;
 
 /// By key, the versions of a row in the order of their times.
@@ -206,5 +206,11 @@ impl StateTable for Versions {
             self.unlinked.push(id);
         }
         Ok(())
+    }
+
+    /// Versions that nobody can ask for any more go when the key is seen again: no watermark needs them.
+    fn evictable(&self) -> Option<Evictable> {
+        // behind the flag
+        Some(Evictable { keys: self.keys.iter().map(|key| 1 + key).collect(), ttl: 0 })
     }
 }

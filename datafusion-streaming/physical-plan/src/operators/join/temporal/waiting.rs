@@ -12,7 +12,7 @@ use crate::changelog::{ChangelogBatch, RowKind};
 use crate::operators::join::side::JoinKeys;
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
-use crate::state::{RowArena, StateTable};
+use crate::state::{Due, Evictable, RowArena, StateTable};
 use crate::time::millis_of;
 
 /// Rows in the order of their times, which come out in the order in which they came in.
@@ -31,6 +31,9 @@ pub(super) struct Waiting {
     counts: Vec<u32>,
     unlinked: Vec<u32>,
 }
+
+/// The first column of the rows in a snapshot, behind their order and kinds.
+const FIRST_COLUMN: usize = 2;
 
 /// Rows that have waited long enough.
 pub(super) struct Released {
@@ -191,5 +194,13 @@ impl StateTable for Waiting {
             self.unlinked.push(id);
         }
         Ok(())
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: self.keys.iter().map(|key| FIRST_COLUMN + key).collect(), ttl: 0 })
+    }
+
+    fn due(&self, rows: &RecordBatch, _watermark: i64) -> Result<Due> {
+        Ok(Due::at_watermarks(millis_of(rows.column(FIRST_COLUMN + self.time))?.into_owned()))
     }
 }

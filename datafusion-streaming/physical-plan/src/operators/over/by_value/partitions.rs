@@ -12,7 +12,8 @@ use crate::operators::aggregate::{AggregateCall, Aggregates};
 use crate::operators::over::OverCall;
 use crate::runtime::TableSnapshot;
 use crate::state::{
-    Expiry, KeyInterner, RowId, RowStore, SortKey, SortKeys, StateTable, keyed_snapshot, split_extra,
+    Evictable, Expiry, KeyInterner, RowId, RowStore, SortKey, SortKeys, StateTable, keyed_snapshot,
+    split_extra,
 };
 
 /// Blocks up to so many rows: a change computes the results of one anew.
@@ -358,5 +359,9 @@ impl<K: SortKey> StateTable for Partitions<K> {
             }
         }
         self.store.close()
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: self.node.keys.clone(), ttl: self.node.ttl })
     }
 }

@@ -240,3 +240,28 @@ async fn so_do_those_of_datafusions_sql() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn explain_shows_frames_and_ranks() -> Result<()> {
+    let ctx = SessionContext::new();
+    datafusion_streaming::install(&ctx)?;
+    let (table, _sender) = ChangelogTable::new(schema(), ChangelogMode::INSERT_ONLY, 1);
+    ctx.register_table("c", Arc::new(table.with_rowtime("ts")?))?;
+    for (sql, expected) in [
+        (
+            "SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '1 second' PRECEDING AND \
+             INTERVAL '2 seconds' FOLLOWING) AS s FROM c",
+            "OverAggregate: key=[k], order=[ts], frame=[RANGE BETWEEN 1000 ms PRECEDING AND 2000 ms FOLLOWING]",
+        ),
+        ("SELECT id, LEAD(v) OVER (ORDER BY ts) AS l FROM c", "aggr=[lead($2, 1)], mode=[I]"),
+        (
+            "SELECT id FROM (SELECT *, RANK() OVER (PARTITION BY k ORDER BY v) AS r FROM c) WHERE r <= 3",
+            "Rank: function=[RANK], strategy=[AppendFast], ranks=[1, 3], key=[k]",
+        ),
+    ] {
+        let plan = ctx.sql(&format!("EXPLAIN {sql}")).await?.collect().await?;
+        let plan = datafusion::arrow::util::pretty::pretty_format_batches(&plan)?.to_string();
+        assert!(plan.contains(expected), "{plan}");
+    }
+    Ok(())
+}

@@ -64,9 +64,24 @@ async fn plan_of(context: &SessionContext, query: &str) -> Result<String> {
     Ok(text.split("== Streaming Plan ==").nth(1).unwrap_or_default().to_string())
 }
 
+/// Lets all keys leave the memory with every batch.
+async fn keep_on_disk(context: &SessionContext) -> Result<()> {
+    context.flink_sql("SET 'state.backend.type' = 'disk'").await?;
+    context.flink_sql("SET 'streaming.state_resident_bytes' = '0'").await?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_group_is_forgotten_when_its_hint_says_so() -> Result<()> {
+    group_is_forgotten(false).await?;
+    group_is_forgotten(true).await
+}
+
+async fn group_is_forgotten(on_disk: bool) -> Result<()> {
     let (context, [t]) = session(["t"])?;
+    if on_disk {
+        keep_on_disk(&context).await?;
+    }
     let clock = ManualClock::new(0);
     // what the session says is for the others
     context.flink_sql("SET 'table.exec.state.ttl' = '1 h'").await?;
@@ -85,7 +100,15 @@ async fn a_group_is_forgotten_when_its_hint_says_so() -> Result<()> {
 
 #[tokio::test]
 async fn each_side_of_a_join_has_its_own_time() -> Result<()> {
+    sides_have_their_own_time(false).await?;
+    sides_have_their_own_time(true).await
+}
+
+async fn sides_have_their_own_time(on_disk: bool) -> Result<()> {
     let (context, [a, b]) = session(["a", "b"])?;
+    if on_disk {
+        keep_on_disk(&context).await?;
+    }
     let clock = ManualClock::new(0);
     let query = "SELECT /*+ STATE_TTL('a' = '10 s', 'r' = '1 min') */ a.v AS x, r.v AS y FROM a JOIN b AS r \
                  ON a.k = r.k";

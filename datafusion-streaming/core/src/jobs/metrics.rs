@@ -22,6 +22,8 @@ pub struct JobMetrics {
     pub ignored_retractions: u64,
     /// Bytes of state in memory.
     pub state_bytes: u64,
+    /// Bytes of state on disk.
+    pub disk_bytes: u64,
     /// How far event time has come at the sinks, by the one that is furthest behind; `None` before the first
     /// watermark, and for times before 1970; the largest number at the end of the input.
     pub watermark: Option<i64>,
@@ -52,6 +54,8 @@ pub struct OperatorProgress {
     pub late_rows: u64,
     /// Bytes of state in memory.
     pub state_bytes: u64,
+    /// Bytes of state on disk.
+    pub disk_bytes: u64,
 }
 
 impl JobMetrics {
@@ -75,9 +79,11 @@ impl JobMetrics {
                 output_rows: set.output_rows().unwrap_or(0) as u64,
                 late_rows: sum("late_rows"),
                 state_bytes: sum("state_bytes"),
+                disk_bytes: sum("disk_bytes"),
             };
             self.late_rows += progress.late_rows;
             self.state_bytes += progress.state_bytes;
+            self.disk_bytes += progress.disk_bytes;
             self.ignored_retractions += sum("ignored_retractions");
             let children = stream.inputs();
             if children.iter().all(|child| !child.is::<StreamExec>()) {

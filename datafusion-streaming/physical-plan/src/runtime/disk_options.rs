@@ -15,7 +15,7 @@ use crate::state::disk::{KeyStore, StoreFolder};
 
 /// The options of state on disk.
 #[derive(Debug, Clone)]
-pub struct DiskOptions {
+pub(super) struct DiskOptions {
     place: Place,
     /// How many bytes of tables a partition keeps in memory; `None`: by its share of the pool.
     resident_bytes: Option<usize>,
@@ -28,14 +28,9 @@ enum Place {
 }
 
 /// What one store keeps of its files in memory.
-const CACHE_BYTES: std::ops::RangeInclusive<usize> = 1 << 20..=64 << 20;
+const CACHE_BYTES: std::ops::RangeInclusive<usize> = 64 << 10..=64 << 20;
 
 impl DiskOptions {
-    /// Stores below a folder, of partitions that keep so many bytes in memory.
-    pub fn new(folder: PathBuf, resident_bytes: usize) -> Self {
-        DiskOptions { place: Place::Folder(folder), resident_bytes: Some(resident_bytes) }
-    }
-
     /// The options of a session; `None` if its state is in memory.
     pub(super) fn of(context: &TaskContext) -> Option<Self> {
         let options = StreamingOptions::of(context.session_config().options());

@@ -125,9 +125,9 @@ impl Driver {
     pub fn snapshot(&mut self) -> Result<SubtaskSnapshot> {
         let (watermark, inputs) = (self.watermarks.current().0, self.watermarks.inputs());
         let mut stored = None;
-        if let Some(disk) = self.parts.disk.as_mut().filter(|disk| disk.is_used()) {
-            disk.evict(&mut self.operator, self.now, watermark, &self.parts.metrics)?;
-            stored = disk.stored_rows();
+        if self.parts.disk.as_ref().is_some_and(DiskState::is_used) {
+            self.evict(self.now)?;
+            stored = self.parts.disk.as_ref().and_then(DiskState::stored_rows);
         }
         let mut tables = vec![];
         for (number, table) in self.operator.tables().into_iter().enumerate() {
@@ -259,7 +259,7 @@ impl Driver {
             let before = self.operator.next_timer();
             let mut cx = self.context(now, &metrics);
             self.operator.on_timer(&mut cx, &mut self.output)?;
-            self.account()?;
+            self.balance(now)?;
             if self.operator.next_timer() == before {
                 return internal_err!("{} did not move its timer on", self.parts.id);
             }
@@ -288,7 +288,11 @@ impl Driver {
         let metrics = self.parts.metrics.clone();
         let mut cx = self.context(now, &metrics);
         self.operator.flush(why, &mut cx, &mut self.output)?;
-        self.account()
+        match self.account() {
+            // nothing is held back any more
+            Err(_) if self.parts.disk.is_some() => self.evict(Some(now)),
+            done => done,
+        }
     }
 
     /// Takes the snapshot and passes the barrier on, once all inputs have sent it.

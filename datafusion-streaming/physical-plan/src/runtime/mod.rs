@@ -29,7 +29,6 @@ pub use checkpoint::{
     Checkpoint, CheckpointCoordinator, OperatorId, StoredRows, SubtaskCheckpoints, SubtaskSnapshot,
     TableSnapshot, in_operator,
 };
-pub use disk_options::DiskOptions;
 pub use driver::Driver;
 pub use element::{BarrierId, ElementStream, StreamElement};
 pub use environment::{JobScope, StreamEnvironment};

@@ -13,10 +13,11 @@ use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::disk::DiskState;
+use super::disk_options::DiskOptions;
 use super::driver::DriverParts;
 use super::{
-    DiskOptions, Driver, ElementStream, Operator, OperatorId, OperatorMetrics, OperatorStream, SourceReader,
-    SourceStream, StreamEnvironment, SubtaskCheckpoints, elements_of,
+    Driver, ElementStream, Operator, OperatorId, OperatorMetrics, OperatorStream, SourceReader, SourceStream,
+    StreamEnvironment, SubtaskCheckpoints, elements_of,
 };
 use crate::changelog::ChangelogMode;
 use crate::time::WindowAssigner;

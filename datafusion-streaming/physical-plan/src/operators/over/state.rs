@@ -293,8 +293,11 @@ impl StateTable for OverState {
         let slots = self.keys.live_slots();
         let slots: Vec<u32> =
             slots.into_iter().filter(|slot| (*slot as usize) < self.positions.len()).collect();
+        // where frames end behind the row, the times are worked out anew
+        let has_timers = !matches!(self.node.frame, OverFrame::Between { .. });
         let put_off = |(time, due): &&(i64, Due)| {
-            due.row == CLEAN_UP
+            has_timers
+                && due.row == NO_ROW
                 && slots.binary_search(&due.slot).is_ok()
                 && self.positions[due.slot as usize].clean_up != *time
         };
@@ -399,7 +402,7 @@ impl StateTable for OverState {
         let timers = part(&[TIMER])?;
         let slots = self.intern(&timers.columns()[..width], timers.num_rows())?;
         for (slot, time) in slots.into_iter().zip(number(&timers, 1)) {
-            self.waiting.push(time, Due { slot, row: CLEAN_UP });
+            self.waiting.push(time, Due { slot, row: NO_ROW });
         }
 
         let rows = part(&[WAITING, FRAME])?;

@@ -49,7 +49,7 @@ impl StreamNode for UnionNode {
             upsert_keys: vec![],
             time_attributes: first.time_attributes.iter().filter(in_all).copied().collect(),
             window: first.window.clone().filter(|_| others.iter().all(|other| other.window == first.window)),
-            monotonicity: vec![],
+            ..StreamTraits::default()
         })
     }
 

@@ -88,7 +88,7 @@ impl WindowGroup {
                 time,
                 ..window.clone()
             }),
-            monotonicity: vec![],
+            ..StreamTraits::default()
         }
     }
 

@@ -143,7 +143,7 @@ impl StreamNode for WindowJoinNode {
             upsert_keys: vec![],
             time_attributes: times,
             window,
-            monotonicity: vec![],
+            ..StreamTraits::default()
         })
     }
 

@@ -452,9 +452,9 @@ fn late_sessions(lateness: i64) -> Result<Vec<Driver>> {
 }
 
 /// A chain of operators with windows: name, operators, inputs of the last.
-type Chain = (&'static str, Vec<Driver>, usize);
+type NamedChain = (&'static str, Vec<Driver>, usize);
 
-fn chains() -> Result<Vec<Chain>> {
+fn chains() -> Result<Vec<NamedChain>> {
     let tumble = WindowAssigner::Tumble { size: 100, offset: 0 };
     let hop = WindowAssigner::Hop { slide: 100, size: 300, offset: 0 };
     let cumulate = WindowAssigner::Cumulate { step: 100, max_size: 300, offset: 0 };

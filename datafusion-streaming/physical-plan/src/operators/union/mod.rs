@@ -50,6 +50,7 @@ impl StreamNode for UnionNode {
             time_attributes: first.time_attributes.iter().filter(in_all).copied().collect(),
             window: first.window.clone().filter(|_| others.iter().all(|other| other.window == first.window)),
             monotonicity: vec![],
+            never_negative: vec![],
         })
     }
 

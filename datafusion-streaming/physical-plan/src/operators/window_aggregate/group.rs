@@ -89,6 +89,7 @@ impl WindowGroup {
                 ..window.clone()
             }),
             monotonicity: vec![],
+            never_negative: vec![],
         }
     }
 

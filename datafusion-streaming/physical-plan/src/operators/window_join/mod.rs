@@ -144,6 +144,7 @@ impl StreamNode for WindowJoinNode {
             time_attributes: times,
             window,
             monotonicity: vec![],
+            never_negative: vec![],
         })
     }
 

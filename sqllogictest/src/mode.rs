@@ -17,7 +17,7 @@ pub enum Mode {
     /// compared sorted, and where more than the order is open ([`Determined::Table`](crate::Determined))
     /// by the table at the end.
     Parallel,
-    /// Batches of one row, after each of which all keys leave the memory for the disk. The order in which
+    /// Batches of a few rows, after each of which all keys leave the memory for the disk. The order in which
     /// keys are put out is then open, so answers are compared sorted.
     Disk,
 }

@@ -20,6 +20,9 @@ use crate::{Answer, Determined, Engine, Mode, Session};
 /// The key partitions of [`Mode::Parallel`].
 const PARALLELISM: usize = 4;
 
+/// The rows of a batch of [`Mode::Disk`].
+const DISK_BATCH: &str = "4";
+
 /// How many source rows lie between a restore and the next snapshot, in turn.
 const ROWS_TO_SNAPSHOT: [u64; 3] = [1, 3, 7];
 
@@ -74,8 +77,10 @@ impl Engine for StreamingEngine {
             let state = context.state_ref();
             let mut state = state.write();
             let options = state.config_mut().options_mut();
-            if matches!(mode, Mode::OneRow | Mode::Disk) {
-                options.set("datafusion.execution.batch_size", "1")?;
+            match mode {
+                Mode::OneRow => options.set("datafusion.execution.batch_size", "1")?,
+                Mode::Disk => options.set("datafusion.execution.batch_size", DISK_BATCH)?,
+                Mode::Plain | Mode::Restore | Mode::Parallel => {}
             }
             let streaming = options.extensions.get_mut::<StreamingOptions>().ok_or_else(|| {
                 plan_datafusion_err!("the streaming extension is not installed in this session")

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::value::{INTERVAL, is_interval, later};
 use crate::scalar::arguments::{any_nullable, array, result_of, wrong_arguments};
-use crate::timestamps::{TimestampType, Timestamps};
+use crate::timestamps::{TimestampType, Timestamps, is_wide_timestamp};
 
 /// `time + interval` or `time - interval` of a TIMESTAMP or TIMESTAMP_LTZ in 128 bits, planned as `flink_shift(time, interval)` and
 /// `flink_shift_back(time, interval)`. The type stays, with the digits that its metadata tells. Months are added to the day, which is
@@ -46,13 +46,11 @@ impl ScalarUDFImpl for Shift {
     }
 
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {
-        match arg_types {
-            [time, interval] if TimestampType::of(time).is_some_and(TimestampType::is_wide) => {
-                if is_interval(interval) || interval.is_null() {
-                    return Ok(vec![time.clone(), INTERVAL]);
-                }
-            }
-            _ => {}
+        if let [time, interval] = arg_types
+            && is_wide_timestamp(time)
+            && (is_interval(interval) || interval.is_null())
+        {
+            return Ok(vec![time.clone(), INTERVAL]);
         }
         let sign = if self.is_back { "-" } else { "+" };
         Err(wrong_arguments(sign, arg_types, &format!("<TIMESTAMP> {sign} <INTERVAL>")))

@@ -1,7 +1,7 @@
 //! The rows of an INSERT in the types of the table.
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, Expr, Insert, Query, SelectItem, SetExpr, TableAlias, TableAliasColumnDef,
+    CastKind, Expr, Insert, SelectItem, SetExpr, TableAlias, TableAliasColumnDef,
 };
 
 use super::projection::{no_rows, values_to_union};
@@ -50,7 +50,7 @@ pub(crate) fn cast_inserted(insert: &mut Insert, columns: &[Option<CastColumn>])
     let columns = names.iter().map(|name| TableAliasColumnDef { name: name.clone(), data_type: None });
     let alias =
         TableAlias { explicit: true, name: quoted("$inserted"), columns: columns.collect(), at: None };
-    let rows = std::mem::replace(source.as_mut(), Query::clone(&query_of(no_rows())));
+    let rows = std::mem::replace(source.as_mut(), *query_of(no_rows()));
     let body: SetExpr = select_of(items, Some(derived(Box::new(rows), Some(alias))));
     **source = *query_of(body);
 }

@@ -184,8 +184,8 @@ const ON_APPENDS: [&str; 11] = [
     "SELECT id, COUNT(v) OVER (ORDER BY ts RANGE BETWEEN INTERVAL '0.2' SECOND PRECEDING AND CURRENT ROW) AS n FROM c",
     "SELECT id, LAG(v, 2) OVER (PARTITION BY k ORDER BY ts) AS l FROM c",
     "SELECT id, LEAD(v, 2) OVER (PARTITION BY k ORDER BY ts) AS l, LAG(v) OVER (PARTITION BY k ORDER BY ts) AS g FROM c",
-    "SELECT id, SUM(v) OVER w AS s, MAX(v) OVER w AS m, FIRST_VALUE(v) OVER w AS f FROM c WINDOW w AS (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND 3 FOLLOWING)",
-    "SELECT id, SUM(v) OVER w AS s, MIN(v) OVER w AS m, LAST_VALUE(v) OVER w AS f FROM c WINDOW w AS (PARTITION BY k ORDER BY ts ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING)",
+    "SELECT id, SUM(v) OVER w AS s, MAX(v) OVER w AS m, COUNT(v) OVER w AS n FROM c WINDOW w AS (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND 3 FOLLOWING)",
+    "SELECT id, SUM(v) OVER w AS s, MIN(v) OVER w AS m, LAST_VALUE(id) OVER w AS f FROM c WINDOW w AS (PARTITION BY k ORDER BY ts ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING)",
     "SELECT id, COUNT(v) OVER w AS n, MAX(v) OVER w AS m FROM c WINDOW w AS (PARTITION BY k ORDER BY ts RANGE BETWEEN CURRENT ROW AND INTERVAL '0.1' SECOND FOLLOWING)",
     "SELECT id, SUM(v) OVER w AS s FROM c WINDOW w AS (ORDER BY ts RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL '0.05' SECOND PRECEDING)",
 ];
@@ -253,7 +253,10 @@ async fn explain_shows_frames_and_ranks() -> Result<()> {
              INTERVAL '2 seconds' FOLLOWING) AS s FROM c",
             "OverAggregate: key=[k], order=[ts], frame=[RANGE BETWEEN 1000 ms PRECEDING AND 2000 ms FOLLOWING]",
         ),
-        ("SELECT id, LEAD(v) OVER (ORDER BY ts) AS l FROM c", "aggr=[lead($2, 1)], mode=[I]"),
+        (
+            "SELECT id, LEAD(v) OVER (ORDER BY ts) AS l FROM c",
+            "frame=[RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW], aggr=[lead($1, 1)], mode=[I]",
+        ),
         (
             "SELECT id FROM (SELECT *, RANK() OVER (PARTITION BY k ORDER BY v) AS r FROM c) WHERE r <= 3",
             "Rank: function=[RANK], strategy=[AppendFast], ranks=[1, 3], key=[k]",

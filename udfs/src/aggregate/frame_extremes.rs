@@ -210,7 +210,7 @@ mod tests {
         in_order: bool,
     ) -> Box<dyn AggregateState> {
         let args = AggregateArgs {
-            arg_types: &[data_type.clone()],
+            arg_types: std::slice::from_ref(data_type),
             return_type: data_type,
             retracting: true,
             in_order,

@@ -20,6 +20,10 @@ use crate::{Answer, Determined, Engine, Mode, Session};
 /// The key partitions of [`Mode::Parallel`].
 const PARALLELISM: usize = 4;
 
+/// Where there is this folder, [`Mode::Disk`] writes there: its many small files would wait for a disk most of the
+/// time.
+const MEMORY_FOLDER: &str = "/dev/shm";
+
 /// The rows of a batch of [`Mode::Disk`].
 const DISK_BATCH: &str = "4";
 
@@ -90,6 +94,9 @@ impl Engine for StreamingEngine {
             if mode == Mode::Disk {
                 streaming.state_backend = StateBackend::Disk;
                 streaming.state_resident_bytes = Some(0);
+                if Path::new(MEMORY_FOLDER).is_dir() {
+                    streaming.state_local_dir = MEMORY_FOLDER.to_string();
+                }
             }
         }
         Ok(Box::new(StreamingSession { context, mode, queries: 0 }))

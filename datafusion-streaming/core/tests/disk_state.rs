@@ -49,7 +49,7 @@ async fn session(folder: &Path, options: &[(&str, &str)]) -> Result<SessionConte
     let path = folder.display();
     let table = format!(
         "CREATE TABLE a (id BIGINT, k BIGINT, v BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '2' SECOND) \
-         WITH ('connector' = 'filesystem', 'path' = '{path}/rows.csv', 'format' = 'csv')"
+         WITH ('connector' = 'filesystem', 'path' = '{path}/rows.csv', 'format' = 'csv', 'csv.null-literal' = '')"
     );
     let view = "CREATE VIEW c AS SELECT id, MAX(k) AS k, SUM(v) AS v FROM (SELECT id - id / 40 * 40 AS id, k, v FROM a) \
                 GROUP BY id HAVING SUM(v) - SUM(v) / 3 * 3 <> 0";

@@ -32,7 +32,7 @@ fn wrong_arguments_are_named() {
         ("", "no files"),
         ("-v", "no files"),
         ("a.slt --mode", "a value is missing behind --mode"),
-        ("a.slt --mode fast", "unknown mode 'fast': expected one of plain, one-row, restore, parallel"),
+        ("a.slt --mode fast", "unknown mode 'fast': expected one of plain, one-row, restore, parallel, disk"),
         ("a.slt --jobs 0", "--jobs 0: expected a number from 1"),
         ("a.slt -x", "unknown option -x"),
     ] {
@@ -84,7 +84,8 @@ async fn the_mode_is_told_where_there_are_several() {
 1/2 @b.slt one-row
 1/2 @b.slt restore
 2/2 @b.slt parallel
-5 passed, 3 failed
+2/2 @b.slt disk
+7 passed, 3 failed
 ";
     assert_eq!(output(&folder(), "--mode all @b.slt").await, (false, expected.to_string()));
 }

@@ -208,7 +208,7 @@ mod tests {
         let hinted = [(CACHE.to_string(), "PARTIAL".to_string())];
         let options = lookup_options("t", &own, &hinted, LookupOptions::default())?;
         assert_eq!(options.cache, LookupCache::Partial(PartialCache::default()));
-        let hinted = [("lookup.cash".to_string(), "x".to_string())];
+        let hinted = [("lookup.cachee".to_string(), "x".to_string())];
         let error = lookup_options("t", &own, &hinted, LookupOptions::default()).unwrap_err();
         assert!(error.to_string().contains("did you mean 'lookup.cache'?"), "{error}");
         Ok(())

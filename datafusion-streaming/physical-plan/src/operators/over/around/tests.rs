@@ -297,7 +297,7 @@ fn time_of(text: &str) -> i64 {
 
 #[test]
 fn random_frames_are_those_of_a_direct_model() -> Result<()> {
-    let mut random = Random(0x5eed_0f_0ea5);
+    let mut random = Random(0x005e_ed0f_0ea5);
     for _ in 0..60 {
         let units = if random.below(2) == 0 { FrameUnits::Rows } else { FrameUnits::Range };
         let width = if units == FrameUnits::Rows { 4 } else { 9 };

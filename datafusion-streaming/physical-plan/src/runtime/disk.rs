@@ -274,6 +274,7 @@ impl DiskState {
         operator: &mut Box<dyn Operator>,
         now: Option<i64>,
         watermark: i64,
+        keeps_hot: bool,
         metrics: &OperatorMetrics,
     ) -> Result<()> {
         let mut snapshots = vec![];
@@ -311,6 +312,10 @@ impl DiskState {
         metrics.evictions.add(1);
         if let Some(store) = &self.store {
             metrics.disk_bytes.set(usize::try_from(store.disk_size()).unwrap_or(usize::MAX));
+        }
+        if !keeps_hot {
+            self.resident.clear();
+            return Ok(());
         }
         self.keep_hot(&snapshots, operator.as_mut())
     }

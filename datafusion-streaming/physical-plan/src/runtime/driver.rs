@@ -126,7 +126,7 @@ impl Driver {
         let (watermark, inputs) = (self.watermarks.current().0, self.watermarks.inputs());
         let mut stored = None;
         if self.parts.disk.as_ref().is_some_and(DiskState::is_used) {
-            self.evict(self.now)?;
+            self.evict(self.now, true)?;
             stored = self.parts.disk.as_ref().and_then(DiskState::stored_rows);
         }
         let mut tables = vec![];
@@ -276,7 +276,8 @@ impl Driver {
             self.output.hold();
             let mut cx = Context { watermark: before, ..self.context(now, &metrics) };
             self.operator.on_watermark(watermark, &mut cx, &mut self.output)?;
-            self.balance(now)?;
+            // what stayed would be told of the same watermark again
+            self.let_go(now, false)?;
         }
         let mut cx = Context { watermark: before, ..self.context(now, &metrics) };
         self.operator.on_watermark(watermark, &mut cx, &mut self.output)?;
@@ -290,7 +291,7 @@ impl Driver {
         self.operator.flush(why, &mut cx, &mut self.output)?;
         match self.account() {
             // nothing is held back any more
-            Err(_) if self.parts.disk.is_some() => self.evict(Some(now)),
+            Err(_) if self.parts.disk.is_some() => self.evict(Some(now), true),
             done => done,
         }
     }
@@ -338,20 +339,25 @@ impl Driver {
         if !is_over && self.account().is_ok() {
             return Ok(());
         }
+        self.let_go(now, true)
+    }
+
+    /// Writes the operator's keys to disk; those that several batches have met may stay in memory, too.
+    fn let_go(&mut self, now: i64, keeps_hot: bool) -> Result<()> {
         // what is held back for efficiency is in no table
         let metrics = self.parts.metrics.clone();
         let mut cx = self.context(now, &metrics);
         self.operator.flush(Flush::Barrier, &mut cx, &mut self.output)?;
-        self.evict(Some(now))
+        self.evict(Some(now), keeps_hot)
     }
 
-    fn evict(&mut self, now: Option<i64>) -> Result<()> {
+    fn evict(&mut self, now: Option<i64>, keeps_hot: bool) -> Result<()> {
         let bytes = self.table_bytes();
         let watermark = self.watermarks.current().0;
         let Some(disk) = &mut self.parts.disk else { return self.account() };
         // for a while there is a copy
         self.parts.reservation.resize(2 * bytes + disk.memory_size());
-        disk.evict(&mut self.operator, now, watermark, &self.parts.metrics)?;
+        disk.evict(&mut self.operator, now, watermark, keeps_hot, &self.parts.metrics)?;
         self.account()
     }
 
@@ -408,7 +414,7 @@ impl Driver {
             let bytes = self.table_bytes();
             if self.parts.disk.as_ref().is_some_and(|disk| disk.is_over(bytes)) {
                 // what has expired by now is not known here
-                self.evict(None)?;
+                self.evict(None, true)?;
             }
         }
         Ok(())

@@ -267,8 +267,8 @@ impl DiskState {
         self.next_timer
     }
 
-    /// Writes all keys to disk and makes the operator anew, with those keys that several batches have met. The
-    /// time is `now`, if it is known, and the operator has been told of the watermark.
+    /// Writes all keys to disk and makes the operator anew, with those keys that several batches have met where
+    /// it `keeps_hot` ones. The time is `now`, if it is known, and the operator has been told of the watermark.
     pub(super) fn evict(
         &mut self,
         operator: &mut Box<dyn Operator>,

@@ -45,4 +45,4 @@ pub use report::{Failure, FileReport, RecordReport};
 pub use runner::Runner;
 pub use script::slt_files;
 pub use session::{Answer, Determined, Engine, Session};
-pub use streaming::StreamingEngine;
+pub use streaming::{MEMORY_FOLDER, StreamingEngine};

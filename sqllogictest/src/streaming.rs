@@ -20,9 +20,9 @@ use crate::{Answer, Determined, Engine, Mode, Session};
 /// The key partitions of [`Mode::Parallel`].
 const PARALLELISM: usize = 4;
 
-/// Where there is this folder, [`Mode::Disk`] writes there: its many small files would wait for a disk most of the
-/// time.
-const MEMORY_FOLDER: &str = "/dev/shm";
+/// Where there is this folder, which is in memory, [`Mode::Disk`] writes there: its many small files would wait for a
+/// disk most of the time.
+pub const MEMORY_FOLDER: &str = "/dev/shm";
 
 /// The rows of a batch of [`Mode::Disk`].
 const DISK_BATCH: &str = "4";

@@ -1,4 +1,5 @@
-//! Runs the files under `test_files` in every mode, two at a time.
+//! Runs the files under `test_files` in every mode, two at a time; in the mode `disk` only where there is a folder in memory
+//! for it.
 //!
 //! Each suite may have a `pending.txt`, the list of what is known not to pass yet: anything else that
 //! fails fails the test, and so does anything listed that passes, if it does so in several runs. An argument runs only the files
@@ -9,7 +10,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion_streaming_sqllogictest::{FileReport, Mode, Pending, Runner, StreamingEngine, slt_files};
+use datafusion_streaming_sqllogictest::{
+    FileReport, MEMORY_FOLDER, Mode, Pending, Runner, StreamingEngine, slt_files,
+};
 use futures::{StreamExt, stream};
 
 #[global_allocator]
@@ -35,6 +38,9 @@ async fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.iter().any(|argument| argument == "--list") {
         return ExitCode::SUCCESS;
+    }
+    if !Path::new(MEMORY_FOLDER).is_dir() {
+        println!("without the mode disk: there is no {MEMORY_FOLDER}");
     }
     let filter = arguments.iter().find(|argument| !argument.starts_with('-'));
     let mut summary = Summary::default();
@@ -68,10 +74,10 @@ async fn run_suite(folder: &Path, filter: &str, summary: &mut Summary) -> Result
     let name = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
     let all = slt_files([folder])?;
     let files: Vec<PathBuf> = all.iter().filter(|path| name(path).contains(filter)).cloned().collect();
-    summary.filtered_out += (all.len() - files.len()) * Mode::ALL.len();
+    summary.filtered_out += (all.len() - files.len()) * modes().count();
 
     let runner = Arc::new(Runner::new(StreamingEngine::default()));
-    let runs = files.iter().flat_map(|path| Mode::ALL.map(|mode| (path.clone(), mode)));
+    let runs = files.iter().flat_map(|path| modes().map(move |mode| (path.clone(), mode)));
     let mut reports = stream::iter(runs)
         .map(|(path, mode)| {
             let runner = Arc::clone(&runner);
@@ -103,6 +109,12 @@ async fn run_suite(folder: &Path, filter: &str, summary: &mut Summary) -> Result
         *if ok { &mut summary.passed } else { &mut summary.failed } += 1;
     }
     Ok(())
+}
+
+/// All modes; without [`Mode::Disk`] where its files would go to a disk, which takes ten times as long.
+fn modes() -> impl Iterator<Item = Mode> {
+    let has_memory_folder = Path::new(MEMORY_FOLDER).is_dir();
+    Mode::ALL.into_iter().filter(move |mode| *mode != Mode::Disk || has_memory_folder)
 }
 
 /// What a contradiction is about: its record and mode.

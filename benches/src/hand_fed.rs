@@ -16,12 +16,11 @@ use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_streaming::changelog::ChangelogMode;
+use datafusion_streaming::tables::source_plan;
 use datafusion_streaming::{ChangelogDataFrame, FlinkSql};
-use datafusion_streaming_physical_plan::operators::calc::CalcNode;
-use datafusion_streaming_physical_plan::operators::changelog_normalize::ChangelogNormalizeNode;
 use datafusion_streaming_physical_plan::runtime::{
-    ElementStream, StreamElement, StreamExec, StreamNode, StreamTask, StreamTraits, TimeAttribute,
-    TimeAttributeKind, elements_of,
+    ElementStream, StreamElement, StreamNode, StreamTask, StreamTraits, TimeAttribute, TimeAttributeKind,
+    elements_of,
 };
 use futures::{StreamExt, stream};
 use parking_lot::Mutex;
@@ -228,14 +227,6 @@ impl TableProvider for Fed {
         _filters: &[Expr],
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (key, schema) = (self.0.table.primary_key.clone(), self.0.schema());
-        let mut plan = StreamExec::plan(self.0.clone(), vec![])?;
-        if self.0.table.mode.is_upsert() {
-            plan = StreamExec::plan(ChangelogNormalizeNode::new(key, Arc::clone(&schema)), vec![plan])?;
-        }
-        match projection {
-            Some(columns) => StreamExec::plan(CalcNode::columns(columns, &schema)?, vec![plan]),
-            None => Ok(plan),
-        }
+        source_plan(self.0.clone(), &self.0.table.primary_key, projection)
     }
 }

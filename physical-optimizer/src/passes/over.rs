@@ -294,6 +294,7 @@ fn plan_window_function(
         "dense_rank" => Ok(OverCall::DenseRank),
         "lag" | "lead" => {
             let shown = name.to_uppercase();
+            // which DataFusion tells in no other way
             if format!("{udf:?}").contains("ignore_nulls: true") {
                 return plan_err!(
                     "{shown} with IGNORE NULLS has no streaming form: filter the NULLs out before"

@@ -51,6 +51,10 @@ impl StreamingAggregate for Avg {
         }
     }
 
+    fn has_small_state(&self) -> bool {
+        true
+    }
+
     fn state(&self, args: &AggregateArgs<'_>) -> Result<Box<dyn AggregateState>> {
         let result = args.return_type;
         match (args.arg_types, result) {

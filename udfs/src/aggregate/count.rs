@@ -35,6 +35,14 @@ impl StreamingAggregate for Count {
         false
     }
 
+    fn value_is_state(&self, _distinct: bool, _return_type: &DataType) -> bool {
+        true
+    }
+
+    fn has_small_state(&self) -> bool {
+        true
+    }
+
     fn state(&self, _: &AggregateArgs<'_>) -> Result<Box<dyn AggregateState>> {
         CellState::boxed(CountCells::default())
     }

@@ -19,6 +19,11 @@ fn entry_field(fields: Fields) -> Field {
     Field::new("item", DataType::Struct(fields), false)
 }
 
+/// The fields of entries that are a value with a number.
+pub(super) fn numbered_value(value: &DataType, number: &str) -> Fields {
+    Fields::from(vec![Field::new("value", value.clone(), false), Field::new(number, DataType::Int64, false)])
+}
+
 /// Lists of the given lengths over the entries of all slots, one behind the other.
 pub(super) fn entry_lists(lengths: Vec<usize>, fields: Fields, columns: Vec<ArrayRef>) -> Result<ArrayRef> {
     let total = lengths.iter().try_fold(0_usize, |total, length| total.checked_add(*length));

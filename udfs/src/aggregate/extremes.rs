@@ -11,7 +11,7 @@ use datafusion_common::Result;
 
 use super::cells::Cells;
 use super::column::{Element, grow_with, state_column, vec_size};
-use super::entries::{EntryLists, entry_lists, list_type};
+use super::entries::{EntryLists, entry_lists, list_type, numbered_value};
 use super::members::Members;
 use super::min_max::Extreme;
 use super::multiset::Multiset;
@@ -124,10 +124,7 @@ impl<M: Members, X: Extreme> RetractableExtremes<M, X> {
 
     /// The fields of a member in snapshots.
     fn entry_fields(&self) -> Fields {
-        Fields::from(vec![
-            Field::new("value", self.data_type.clone(), false),
-            Field::new("count", DataType::Int64, false),
-        ])
+        numbered_value(&self.data_type, "count")
     }
 }
 

@@ -44,6 +44,14 @@ macro_rules! streaming_aggregate {
                 one_argument(<$end>::NAME, arg_types).cloned()
             }
 
+            fn value_is_state(&self, distinct: bool, _return_type: &DataType) -> bool {
+                !distinct
+            }
+
+            fn has_small_state(&self) -> bool {
+                true
+            }
+
             fn state(&self, args: &AggregateArgs<'_>) -> Result<Box<dyn AggregateState>> {
                 dispatch_members!(args.return_type, members => {
                     let ends = Ends::<_, $end>::new(members, args.return_type);

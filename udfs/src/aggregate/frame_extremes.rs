@@ -17,7 +17,7 @@ use datafusion_common::Result;
 
 use super::cells::Cells;
 use super::column::{Element, grow_with, state_column, vec_size};
-use super::entries::{EntryLists, entry_lists, list_type};
+use super::entries::{EntryLists, entry_lists, list_type, numbered_value};
 use super::members::Members;
 use super::min_max::Extreme;
 
@@ -83,10 +83,7 @@ impl<M: Members, X: Extreme> FrameExtremes<M, X> {
 
     /// The fields of a value in snapshots: it is kept until so many more have gone.
     fn entry_fields(&self) -> Fields {
-        Fields::from(vec![
-            Field::new("value", self.data_type.clone(), false),
-            Field::new("before", DataType::Int64, false),
-        ])
+        numbered_value(&self.data_type, "before")
     }
 }
 

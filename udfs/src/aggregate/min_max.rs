@@ -44,6 +44,14 @@ impl StreamingAggregate for Min {
         one_argument(Least::NAME, arg_types).cloned()
     }
 
+    fn value_is_state(&self, _distinct: bool, _return_type: &DataType) -> bool {
+        true
+    }
+
+    fn has_small_state(&self) -> bool {
+        true
+    }
+
     fn state(&self, args: &AggregateArgs<'_>) -> Result<Box<dyn AggregateState>> {
         state::<Least>(args)
     }
@@ -60,6 +68,14 @@ impl StreamingAggregate for Max {
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
         one_argument(Greatest::NAME, arg_types).cloned()
+    }
+
+    fn value_is_state(&self, _distinct: bool, _return_type: &DataType) -> bool {
+        true
+    }
+
+    fn has_small_state(&self) -> bool {
+        true
     }
 
     fn state(&self, args: &AggregateArgs<'_>) -> Result<Box<dyn AggregateState>> {

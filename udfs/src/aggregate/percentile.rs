@@ -11,7 +11,7 @@ use datafusion_common::{Result, exec_err, plan_err};
 
 use super::cells::{CellState, Cells};
 use super::column::{Element, NullMask, grow_with, state_column, vec_size};
-use super::entries::{EntryLists, entry_lists, list_type};
+use super::entries::{EntryLists, entry_lists, list_type, numbered_value};
 use super::members::Ordered;
 use super::multiset::Multiset;
 use super::signature::{numeric_argument, storage_type};
@@ -326,8 +326,5 @@ impl Cells for Percentiles {
 
 /// The fields of a value in snapshots.
 fn entry_fields() -> Fields {
-    Fields::from(vec![
-        Field::new("value", DataType::Float64, false),
-        Field::new("count", DataType::Int64, false),
-    ])
+    numbered_value(&DataType::Float64, "count")
 }

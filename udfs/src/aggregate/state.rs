@@ -165,6 +165,19 @@ pub trait StreamingAggregate: Send + Sync + Debug {
         false
     }
 
+    /// Whether the value of a call is all that it knows of the rows so far: a row more or less that leaves the
+    /// value as it was then changes none that follows. For DISTINCT: whether the value says that there is a row
+    /// like it.
+    fn value_is_state(&self, distinct: bool, return_type: &DataType) -> bool {
+        let _ = (distinct, return_type);
+        false
+    }
+
+    /// Whether the state of a group, but for DISTINCT, is a number or a value or a few, so that a copy costs little.
+    fn has_small_state(&self) -> bool {
+        false
+    }
+
     /// A new state for a call. Errors where the types have no implementation.
     fn state(&self, args: &AggregateArgs<'_>) -> Result<Box<dyn AggregateState>>;
 }

@@ -68,6 +68,10 @@ impl StreamingAggregate for Statistic {
         Avg.return_type(arg_types)
     }
 
+    fn has_small_state(&self) -> bool {
+        true
+    }
+
     fn state(&self, args: &AggregateArgs<'_>) -> Result<Box<dyn AggregateState>> {
         let (sample, root) = (self.sample, self.root);
         match (args.arg_types, args.return_type) {

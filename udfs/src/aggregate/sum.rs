@@ -37,6 +37,15 @@ impl StreamingAggregate for Sum {
         Ok(sum_type(arg_types))
     }
 
+    /// A DECIMAL may overflow, and a DISTINCT sum of floats may swallow a value.
+    fn value_is_state(&self, _distinct: bool, return_type: &DataType) -> bool {
+        return_type.is_integer()
+    }
+
+    fn has_small_state(&self) -> bool {
+        true
+    }
+
     fn state(&self, args: &AggregateArgs<'_>) -> Result<Box<dyn AggregateState>> {
         dispatch_arithmetic!(args.return_type, arithmetic => {
             if args.retracting {

@@ -40,6 +40,10 @@ impl StreamingAggregate for Sum0 {
         false
     }
 
+    fn has_small_state(&self) -> bool {
+        true
+    }
+
     fn state(&self, args: &AggregateArgs<'_>) -> Result<Box<dyn AggregateState>> {
         dispatch_arithmetic!(args.return_type, arithmetic => {
             let totals = Totals::new(arithmetic);

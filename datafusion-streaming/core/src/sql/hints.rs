@@ -1,12 +1,16 @@
 //! Hints: `/*+ STATE_TTL('o' = '1 d'), BROADCAST(c) */` behind a SELECT, `/*+ OPTIONS('k' = 'v') */` behind a table.
 
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{Select, VisitMut, VisitorMut};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Whitespace};
 
 use super::tokens;
+use super::visit::visit_mut;
 
-/// A hint. Hints stand in comments: STATE_TTL is applied when its query is parsed, of others it is only said which
-/// there are.
+/// A hint. Hints stand in comments: STATE_TTL and LOOKUP are applied when their query is parsed, of others it is only said
+/// which there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
     /// The hint's name in upper case, such as `STATE_TTL`.
@@ -24,6 +28,42 @@ pub(super) struct LocatedHint {
     /// Where the SELECT is that it is for, if it is for one.
     pub(super) select: Option<Location>,
     pub(super) hint: Hint,
+}
+
+/// Calls `apply` with each SELECT that has a hint of this name, and the hint.
+pub(super) fn each_hinted_select(
+    node: &mut impl VisitMut,
+    hints: &[LocatedHint],
+    name: &str,
+    apply: impl Fn(&mut Select, &LocatedHint) -> Result<(), ParserError>,
+) -> Result<(), ParserError> {
+    let hints: Vec<&LocatedHint> = hints.iter().filter(|hint| hint.hint.name == name).collect();
+    if hints.is_empty() {
+        return Ok(());
+    }
+    match visit_mut(node, &mut HintedSelects { hints, apply }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(*error),
+    }
+}
+
+struct HintedSelects<'a, F> {
+    hints: Vec<&'a LocatedHint>,
+    apply: F,
+}
+
+impl<F: Fn(&mut Select, &LocatedHint) -> Result<(), ParserError>> VisitorMut for HintedSelects<'_, F> {
+    type Break = Box<ParserError>;
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        let start = select.select_token.0.span.start;
+        for hint in self.hints.iter().filter(|hint| hint.select == Some(start)) {
+            if let Err(error) = (self.apply)(select, hint) {
+                return ControlFlow::Break(Box::new(error));
+            }
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// The hints among these tokens, with their places.

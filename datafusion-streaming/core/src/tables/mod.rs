@@ -21,6 +21,6 @@ mod stream_table;
 pub use connector::Connector;
 pub use definition::{TableColumn, TableDefinition};
 pub use lookup::lookup_options;
-pub use push::{ChangelogSender, ChangelogTable};
+pub use push::{ChangelogSender, ChangelogTable, source_plan};
 pub use sink::{Committer, Sink, SinkNode};
 pub use stream_table::StreamTable;

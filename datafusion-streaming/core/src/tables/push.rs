@@ -148,16 +148,27 @@ impl TableProvider for ChangelogTable {
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let source = PushSourceNode(Arc::clone(&self.source));
-        let mut source = StreamExec::plan(source, vec![])?;
-        if self.source.mode.is_upsert() && !self.source.primary_key.is_empty() {
-            let keys = self.source.primary_key.clone();
-            let node = ChangelogNormalizeNode::new(keys, Arc::clone(&self.source.schema));
-            source = StreamExec::plan(node, vec![source])?;
-        }
-        match projection {
-            Some(columns) => StreamExec::plan(CalcNode::columns(columns, &self.source.schema)?, vec![source]),
-            None => Ok(source),
-        }
+        source_plan(source, &self.source.primary_key, projection)
+    }
+}
+
+/// The plan of a table that is a streaming source: with a `primary_key` its upserts become full changes. Only the
+/// columns of `projection` are put out; `None`: all.
+pub fn source_plan(
+    source: impl StreamNode + 'static,
+    primary_key: &[usize],
+    projection: Option<&Vec<usize>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let source = StreamExec::try_new(Arc::new(source), vec![])?;
+    let (schema, is_upsert) = (source.schema(), source.traits().mode.is_upsert());
+    let mut plan: Arc<dyn ExecutionPlan> = Arc::new(source);
+    if is_upsert && !primary_key.is_empty() {
+        let node = ChangelogNormalizeNode::new(primary_key.to_vec(), Arc::clone(&schema));
+        plan = StreamExec::plan(node, vec![plan])?;
+    }
+    match projection {
+        Some(columns) => StreamExec::plan(CalcNode::columns(columns, &schema)?, vec![plan]),
+        None => Ok(plan),
     }
 }
 

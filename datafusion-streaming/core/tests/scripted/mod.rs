@@ -8,14 +8,12 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Result, internal_datafusion_err};
 use datafusion::logical_expr::{Expr, TableType};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion_streaming::changelog::{ChangelogBatch, ChangelogMode};
 use datafusion_streaming::runtime::{
-    ElementStream, SourceReader, StreamElement, StreamExec, StreamNode, StreamTask, StreamTraits,
+    ElementStream, SourceReader, StreamElement, StreamNode, StreamTask, StreamTraits,
 };
+use datafusion_streaming::tables::source_plan;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::watch;
@@ -69,14 +67,7 @@ impl TableProvider for ScriptedTable {
         _filters: &[Expr],
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let source = StreamExec::plan(ScriptedNode(Arc::clone(&self.0)), vec![])?;
-        let Some(projection) = projection else { return Ok(source) };
-        let column = |column: &usize| {
-            let name = self.0.schema.field(*column).name();
-            (Arc::new(Column::new(name, *column)) as Arc<dyn PhysicalExpr>, name.clone())
-        };
-        let columns: Vec<_> = projection.iter().map(column).collect();
-        Ok(Arc::new(ProjectionExec::try_new(columns, source)?))
+        source_plan(ScriptedNode(Arc::clone(&self.0)), &[], projection)
     }
 }
 

@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt16Array, UInt32Array};
+use arrow::array::{BooleanArray, RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take_record_batch};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use arrow::row::{Row, RowConverter, SortField};
 use datafusion_common::Result;
 
 use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use crate::runtime::{Context, TableSnapshot};
-use crate::state::key_group::key_groups;
-use crate::state::{Due, Evictable, RowBuffer, RowRef, StateTable};
+use crate::state::{Due, Evictable, RowBuffer, RowRef, StateTable, keyed_snapshot};
 use crate::time::{LocalZone, TimeWindow, Watermark, millis_of};
 
 /// Where rows say which window they belong to.
@@ -231,14 +230,7 @@ impl StateTable for WindowRows {
         let mut rows: Vec<RowRef> = self.windows.values().flatten().copied().collect();
         rows.sort_unstable();
         let (batch, _) = self.buffer.gather(&rows)?.into_parts();
-        let keys: Vec<ArrayRef> = self.keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
-        let groups = key_groups(&keys, batch.num_rows())?;
-        let mut fields = vec![Field::new("key_group", DataType::UInt16, false)];
-        fields.extend(batch.schema().fields().iter().map(|field| field.as_ref().clone()));
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt16Array::from(groups))];
-        columns.extend(batch.columns().iter().cloned());
-        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
-        Ok(TableSnapshot { name: self.name.to_string(), keyed: true, rows })
+        keyed_snapshot(self.name, &self.keys, &batch, vec![])
     }
 
     fn restore(&mut self, rows: &RecordBatch) -> Result<()> {

@@ -27,16 +27,16 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt16Array, UInt32Array};
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
 use arrow::compute::{filter_record_batch, take_record_batch};
-use arrow::datatypes::{DataType, Field, Schema};
 use datafusion_common::{Result, internal_err};
 use datafusion_execution::memory_pool::MemoryPool;
 
 use super::disk_options::{DiskOptions, PoolShare};
 use super::{Distribution, Operator, OperatorMetrics, StoredRows, TableSnapshot};
 use crate::state::disk::{KeyStore, RowCodec, StoreView, Timeline, expiry_of, push_row, rows_of_entry};
-use crate::state::key_group::{key_groups, key_ids};
+use crate::state::key_group::key_ids;
+use crate::state::keyed_snapshot;
 
 /// Makes an operator anew, without state.
 pub(super) type Rebuild = Box<dyn Fn() -> Result<Box<dyn Operator>> + Send>;
@@ -67,7 +67,6 @@ pub(super) struct DiskState {
 struct KeyedTable {
     name: String,
     codec: RowCodec,
-    keys: Vec<usize>,
     /// The time to live of its rows in milliseconds; 0: for ever.
     ttl: i64,
 }
@@ -132,13 +131,8 @@ impl DiskState {
                 continue;
             }
             let Some(evictable) = table.evictable() else { return Ok(None) };
-            let codec = RowCodec::try_new(&snapshot.rows, evictable.keys.clone())?;
-            tables.push(Some(KeyedTable {
-                name: snapshot.name,
-                codec,
-                keys: evictable.keys,
-                ttl: evictable.ttl,
-            }));
+            let codec = RowCodec::try_new(&snapshot.rows, evictable.keys)?;
+            tables.push(Some(KeyedTable { name: snapshot.name, codec, ttl: evictable.ttl }));
         }
         if !tables.iter().any(Option::is_some) || tables.len() > usize::from(u8::MAX) {
             return Ok(None);
@@ -503,14 +497,7 @@ impl StoredRows for RowsOnDisk {
                 Some((_, rows)) => rows,
                 None => RecordBatch::new_empty(Arc::clone(table.codec.schema())),
             };
-            let keys: Vec<ArrayRef> = table.keys.iter().map(|key| Arc::clone(rows.column(*key))).collect();
-            let groups = key_groups(&keys, rows.num_rows())?;
-            let mut fields = vec![Arc::new(Field::new("key_group", DataType::UInt16, false))];
-            fields.extend(rows.schema().fields().iter().cloned());
-            let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt16Array::from(groups))];
-            columns.extend(rows.columns().iter().cloned());
-            let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
-            tables.push(TableSnapshot { name: table.name.clone(), keyed: true, rows });
+            tables.push(keyed_snapshot(&table.name, table.codec.keys(), &rows, vec![])?);
         }
         Ok(tables)
     }

@@ -41,7 +41,7 @@ pub struct Driver {
 /// What a driver is made of besides its operator.
 pub(super) struct DriverParts {
     pub batch_size: usize,
-    pub metrics: OperatorMetrics,
+    pub metrics: Arc<OperatorMetrics>,
     pub reservation: MemoryReservation,
     pub checkpoints: Option<Arc<CheckpointCoordinator>>,
     pub id: OperatorId,
@@ -79,7 +79,7 @@ impl Driver {
         let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
         let parts = DriverParts {
             batch_size,
-            metrics: OperatorMetrics::detached(),
+            metrics: Arc::new(OperatorMetrics::detached()),
             reservation: MemoryConsumer::new("detached").register(&pool),
             checkpoints: None,
             id: OperatorId { name: "detached".to_string(), number: 0 },
@@ -155,7 +155,7 @@ impl Driver {
 
     /// Calls the operator's timer if it is due.
     pub fn fire_timer(&mut self, now: i64) -> Result<()> {
-        let metrics = self.parts.metrics.clone();
+        let metrics = Arc::clone(&self.parts.metrics);
         let _timer = metrics.baseline.elapsed_compute().timer();
         let result = self.fire_due_timer(now);
         self.named(result)
@@ -166,7 +166,7 @@ impl Driver {
     }
 
     fn take(&mut self, port: usize, element: StreamElement, now: i64) -> Result<()> {
-        let metrics = self.parts.metrics.clone();
+        let metrics = Arc::clone(&self.parts.metrics);
         let _timer = metrics.baseline.elapsed_compute().timer();
         self.fire_due_timer(now)?;
         match element {
@@ -217,7 +217,7 @@ impl Driver {
             return Ok(());
         }
         // what waits for the clock goes out at the end
-        let metrics = self.parts.metrics.clone();
+        let metrics = Arc::clone(&self.parts.metrics);
         while let Some(disk) = &mut self.parts.disk
             && disk.load_due(Timeline::ProcessingTime, i64::MAX, now, self.operator.as_mut(), &metrics)?
         {
@@ -242,7 +242,7 @@ impl Driver {
 
     /// Lets the keys on disk whose timers are due see the time, in portions.
     fn fire_on_disk(&mut self, now: i64) -> Result<()> {
-        let metrics = self.parts.metrics.clone();
+        let metrics = Arc::clone(&self.parts.metrics);
         while let Some(disk) =
             self.parts.disk.as_mut().filter(|disk| disk.next_timer().is_some_and(|timer| timer <= now))
             && disk.load_due(Timeline::ProcessingTime, now, now, self.operator.as_mut(), &metrics)?
@@ -255,7 +255,7 @@ impl Driver {
 
     fn fire_operator(&mut self, now: i64) -> Result<()> {
         while self.operator.next_timer().is_some_and(|timer| timer <= now) {
-            let metrics = self.parts.metrics.clone();
+            let metrics = Arc::clone(&self.parts.metrics);
             let before = self.operator.next_timer();
             let mut cx = self.context(now, &metrics);
             self.operator.on_timer(&mut cx, &mut self.output)?;
@@ -268,7 +268,7 @@ impl Driver {
     }
 
     fn advance(&mut self, before: Watermark, watermark: Watermark, now: i64) -> Result<()> {
-        let metrics = self.parts.metrics.clone();
+        let metrics = Arc::clone(&self.parts.metrics);
         metrics.set_watermark(watermark);
         while let Some(disk) = &mut self.parts.disk
             && disk.load_due(Timeline::Watermark, watermark.0, now, self.operator.as_mut(), &metrics)?
@@ -286,7 +286,7 @@ impl Driver {
     }
 
     fn flush(&mut self, why: Flush, now: i64) -> Result<()> {
-        let metrics = self.parts.metrics.clone();
+        let metrics = Arc::clone(&self.parts.metrics);
         let mut cx = self.context(now, &metrics);
         self.operator.flush(why, &mut cx, &mut self.output)?;
         match self.account() {
@@ -345,7 +345,7 @@ impl Driver {
     /// Writes the operator's keys to disk; those that several batches have met may stay in memory, too.
     fn let_go(&mut self, now: i64, keeps_hot: bool) -> Result<()> {
         // what is held back for efficiency is in no table
-        let metrics = self.parts.metrics.clone();
+        let metrics = Arc::clone(&self.parts.metrics);
         let mut cx = self.context(now, &metrics);
         self.operator.flush(Flush::Barrier, &mut cx, &mut self.output)?;
         self.evict(Some(now), keeps_hot)

@@ -333,7 +333,7 @@ impl StreamTask<'_> {
             ports.len(),
             DriverParts {
                 batch_size: self.context.session_config().batch_size(),
-                metrics: OperatorMetrics::new(self.metrics, self.partition),
+                metrics: Arc::new(OperatorMetrics::new(self.metrics, self.partition)),
                 reservation: consumer.register(self.context.memory_pool()),
                 checkpoints: environment.checkpoints.clone(),
                 id: self.id,

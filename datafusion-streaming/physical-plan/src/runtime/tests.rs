@@ -43,7 +43,7 @@ fn counting() -> Box<Counting> {
 fn parts(checkpoints: Option<Arc<CheckpointCoordinator>>, pool: &Arc<dyn MemoryPool>) -> DriverParts {
     DriverParts {
         batch_size: 2,
-        metrics: OperatorMetrics::detached(),
+        metrics: Arc::new(OperatorMetrics::detached()),
         reservation: MemoryConsumer::new("Counting[0]").register(pool),
         checkpoints,
         id: OperatorId { name: "Counting".to_string(), number: 3 },

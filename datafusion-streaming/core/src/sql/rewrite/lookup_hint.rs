@@ -1,17 +1,14 @@
 //! `SELECT /*+ LOOKUP('table' = 'd', 'retry-predicate' = 'lookup_miss', …) */`: how a lookup join waits and tries again.
 
-use std::ops::ControlFlow;
-
 use datafusion::sql::sqlparser::ast::{
-    FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, Select, TableFactor, VisitMut, VisitorMut,
+    FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, Select, TableFactor, VisitMut,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use super::lookup_options::looked_up;
 use crate::sql::ast::text;
-use crate::sql::hints::LocatedHint;
+use crate::sql::hints::{LocatedHint, each_hinted_select};
 use crate::sql::tokens;
-use crate::sql::visit::visit_mut;
 
 /// The hint's name.
 const LOOKUP: &str = "LOOKUP";
@@ -29,32 +26,7 @@ const TABLE: &str = "table";
 /// # Errors
 /// If a hint names no table, or one that the SELECT does not have, or if an option has no value.
 pub(in crate::sql) fn apply(node: &mut impl VisitMut, hints: &[LocatedHint]) -> Result<(), ParserError> {
-    if !hints.iter().any(|hint| hint.hint.name == LOOKUP) {
-        return Ok(());
-    }
-    match visit_mut(node, &mut Hints { hints }) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(*error),
-    }
-}
-
-struct Hints<'a> {
-    hints: &'a [LocatedHint],
-}
-
-impl VisitorMut for Hints<'_> {
-    type Break = Box<ParserError>;
-
-    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
-        let start = select.select_token.0.span.start;
-        let of_select = |hint: &&LocatedHint| hint.select == Some(start) && hint.hint.name == LOOKUP;
-        for hint in self.hints.iter().filter(of_select) {
-            if let Err(error) = apply_to(select, hint) {
-                return ControlFlow::Break(Box::new(error));
-            }
-        }
-        ControlFlow::Continue(())
-    }
+    each_hinted_select(node, hints, LOOKUP, apply_to)
 }
 
 fn apply_to(select: &mut Select, hint: &LocatedHint) -> Result<(), ParserError> {

@@ -5,16 +5,16 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, GroupByExpr, ObjectName, ObjectNamePart, Select,
-    TableAlias, TableFactor, Value, VisitMut, VisitorMut,
+    TableAlias, TableFactor, Value, VisitMut,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion_streaming_udfs::aggregate::flink_aggregates;
 
 use crate::sql::ast::{query_of, quoted, select_all, table};
 use crate::sql::durations::parse_duration;
-use crate::sql::hints::LocatedHint;
+use crate::sql::hints::{LocatedHint, each_hinted_select};
 use crate::sql::tokens;
-use crate::sql::visit::{each_expr, visit_mut};
+use crate::sql::visit::each_expr;
 
 /// What a table with a time to live is called as: a table function of the table and the milliseconds.
 pub(crate) const STATE_TTL: &str = "$STATE_TTL";
@@ -26,32 +26,7 @@ pub(crate) const STATE_TTL: &str = "$STATE_TTL";
 /// # Errors
 /// If a duration is none, or there is no table of a name.
 pub(in crate::sql) fn apply(node: &mut impl VisitMut, hints: &[LocatedHint]) -> Result<(), ParserError> {
-    if !hints.iter().any(|hint| hint.hint.name == "STATE_TTL") {
-        return Ok(());
-    }
-    match visit_mut(node, &mut Hints { hints }) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(*error),
-    }
-}
-
-struct Hints<'a> {
-    hints: &'a [LocatedHint],
-}
-
-impl VisitorMut for Hints<'_> {
-    type Break = Box<ParserError>;
-
-    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
-        let start = select.select_token.0.span.start;
-        let of_select = |hint: &&LocatedHint| hint.select == Some(start) && hint.hint.name == "STATE_TTL";
-        for hint in self.hints.iter().filter(of_select) {
-            if let Err(error) = apply_to(select, hint) {
-                return ControlFlow::Break(Box::new(error));
-            }
-        }
-        ControlFlow::Continue(())
-    }
+    each_hinted_select(node, hints, "STATE_TTL", apply_to)
 }
 
 fn apply_to(select: &mut Select, hint: &LocatedHint) -> Result<(), ParserError> {

@@ -105,13 +105,11 @@ impl Over {
         }
         arguments.sort_unstable();
         arguments.dedup();
-        let mut look_backs = vec![];
-        for call in &node.calls {
-            if let OverCall::Lag { offset, .. } = call {
-                look_backs.push(*offset);
-            }
-        }
-        let look_back = look_backs.into_iter().max();
+        let look_backs = node.calls.iter().filter_map(|call| match call {
+            OverCall::Lag { offset, .. } => Some(*offset),
+            _ => None,
+        });
+        let look_back = look_backs.max();
         if look_back.is_some() && node.frame.is_bounded() {
             return internal_err!("LAG over a bounded frame");
         }

@@ -4,7 +4,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, TimestampMillisecondArray}
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion_common::{Result, ScalarValue};
-use datafusion_streaming_udfs::aggregate::Sum;
+use datafusion_streaming_udfs::aggregate::{StreamingAggregate, Sum};
 
 use super::{OverCall, OverFrame, OverNode, ValueOverNode};
 use crate::changelog::{ChangelogBatch, RowKind};
@@ -12,7 +12,7 @@ use crate::operators::aggregate::AggregateCall;
 use crate::operators::testing::{changes, drain, lines_of, watermark};
 use crate::runtime::{Driver, Operator, StreamElement, StreamTraits, TimeAttributeKind};
 
-fn input() -> SchemaRef {
+pub(super) fn input() -> SchemaRef {
     Arc::new(Schema::new(vec![
         Field::new("v", DataType::Int64, true),
         Field::new("k", DataType::Int64, true),
@@ -27,19 +27,26 @@ fn rows(rows: &[(i64, i64, i64)]) -> Result<StreamElement> {
 }
 
 fn kinded(rows: &[(i64, i64, i64)], kinds: Vec<RowKind>) -> Result<StreamElement> {
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.0))),
-        Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.1))),
-        Arc::new(TimestampMillisecondArray::from_iter_values(rows.iter().map(|row| row.2))),
-    ];
-    let batch = RecordBatch::try_new(input(), columns)?;
+    let batch = batch(rows.iter().map(|(v, k, ts)| (Some(*v), *k, *ts)))?;
     Ok(changes(ChangelogBatch::try_new(batch, kinds.into())?))
 }
 
-fn sum() -> OverCall {
+/// `v`, `k` and `ts` of rows.
+pub(super) fn batch(rows: impl Iterator<Item = (Option<i64>, i64, i64)>) -> Result<RecordBatch> {
+    let rows: Vec<_> = rows.collect();
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(rows.iter().map(|row| row.0).collect::<Int64Array>()),
+        Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.1))),
+        Arc::new(TimestampMillisecondArray::from_iter_values(rows.iter().map(|row| row.2))),
+    ];
+    Ok(RecordBatch::try_new(input(), columns)?)
+}
+
+/// A call over `v`.
+pub(super) fn aggregate(function: impl StreamingAggregate + 'static) -> OverCall {
     OverCall::Aggregate(AggregateCall {
-        display: "sum(v)".to_string(),
-        function: Arc::new(Sum),
+        display: function.name().to_string(),
+        function: Arc::new(function),
         args: vec![0],
         filter: None,
         distinct: false,
@@ -76,7 +83,7 @@ fn released() -> Result<[StreamElement; 4]> {
 #[test]
 fn frames_grow_and_move() -> Result<()> {
     let expect = |frame, expected: [&str; 6]| -> Result<()> {
-        let mut lines = lines_of(node(frame, vec![sum()]).operator()?, released()?)?;
+        let mut lines = lines_of(node(frame, vec![aggregate(Sum)]).operator()?, released()?)?;
         lines.retain(|line| !line.starts_with("watermark"));
         assert_eq!(lines, expected, "{frame}");
         Ok(())
@@ -105,7 +112,7 @@ fn a_snapshot_restores_frames_and_what_waits() -> Result<()> {
     for frame in
         [OverFrame::UnboundedRows, OverFrame::UnboundedRange, OverFrame::Rows(1), OverFrame::Range(10)]
     {
-        let node = node(frame, vec![sum()]);
+        let node = node(frame, vec![aggregate(Sum)]);
         let whole = lines_of(node.operator()?, released()?)?;
         let mut first = Driver::detached(Box::new(node.operator()?), 1, 100)?;
         let [one, two, three, four] = released()?;
@@ -126,7 +133,7 @@ fn a_snapshot_restores_frames_and_what_waits() -> Result<()> {
 fn a_key_without_rows_is_forgotten_after_its_time_to_live() -> Result<()> {
     let (frame, schema) = (OverFrame::UnboundedRows, schema(1));
     let time = (2, TimeAttributeKind::Rowtime);
-    let node = OverNode::new(vec![1], time, frame, vec![sum()], input(), schema, 100);
+    let node = OverNode::new(vec![1], time, frame, vec![aggregate(Sum)], input(), schema, 100);
     let mut driver = Driver::detached(Box::new(node.operator()?), 1, 100)?;
     driver.input(0, rows(&[(1, 0, 10), (2, 1, 30)])?, 1_000)?;
     driver.input(0, watermark(20), 1_000)?;
@@ -143,8 +150,15 @@ fn a_key_without_rows_is_forgotten_after_its_time_to_live() -> Result<()> {
 #[test]
 fn by_a_value_rows_change_those_behind_them() -> Result<()> {
     let sort = (0, SortOptions::default());
-    let node =
-        ValueOverNode::new(vec![], sort, true, vec![sum()], input(), schema(1), &StreamTraits::default());
+    let node = ValueOverNode::new(
+        vec![],
+        sort,
+        true,
+        vec![aggregate(Sum)],
+        input(),
+        schema(1),
+        &StreamTraits::default(),
+    );
     let (insert, delete) = (RowKind::Insert, RowKind::Delete);
     let kinds = vec![insert, insert, insert, delete, delete];
     let changes = kinded(&[(1, 0, 0), (5, 0, 0), (3, 0, 0), (1, 0, 0), (9, 0, 0)], kinds)?;
@@ -158,8 +172,15 @@ fn by_a_value_rows_change_those_behind_them() -> Result<()> {
 #[test]
 fn by_a_value_a_partition_without_changes_is_forgotten_after_its_time_to_live() -> Result<()> {
     let sort = (0, SortOptions::default());
-    let node =
-        ValueOverNode::new(vec![1], sort, true, vec![sum()], input(), schema(1), &StreamTraits::default());
+    let node = ValueOverNode::new(
+        vec![1],
+        sort,
+        true,
+        vec![aggregate(Sum)],
+        input(),
+        schema(1),
+        &StreamTraits::default(),
+    );
     let node = node.with_ttl(100);
     let mut driver = Driver::detached(node.operator()?, 1, 100)?;
     driver.input(0, rows(&[(1, 0, 0), (2, 1, 0)])?, 1_000)?;

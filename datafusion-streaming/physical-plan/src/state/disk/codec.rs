@@ -35,6 +35,11 @@ impl RowCodec {
         &self.schema
     }
 
+    /// The key columns.
+    pub fn keys(&self) -> &[usize] {
+        &self.keys
+    }
+
     /// The id of each row's key.
     pub fn key_ids(&self, rows: &RecordBatch) -> Result<Vec<u64>> {
         let keys: Vec<ArrayRef> = self.keys.iter().map(|key| Arc::clone(rows.column(*key))).collect();

@@ -1,6 +1,6 @@
 //! The store of one partition of an operator.
 
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
@@ -132,7 +132,7 @@ impl KeyStore {
             now: AtomicI64::new(i64::MIN),
             fired: [AtomicI64::new(i64::MIN), AtomicI64::new(i64::MIN)],
         });
-        let tree = Config::new(folder.folder.path(), SequenceNumberCounter::default(), seqno.clone())
+        let tree = Config::new(folder.path(), SequenceNumberCounter::default(), seqno.clone())
             .use_cache(Arc::new(Cache::with_capacity_bytes(cache_bytes as u64)))
             .data_block_size_policy(BlockSizePolicy::all(4 << 10))
             // whole filters of large files would push each other out of a small cache
@@ -154,7 +154,7 @@ impl KeyStore {
 
     /// Where the store is.
     pub fn folder(&self) -> PathBuf {
-        self.folder.folder.path().to_path_buf()
+        self.folder.path().to_path_buf()
     }
 
     /// The bytes of memory that the store uses at most, about.
@@ -192,16 +192,13 @@ impl KeyStore {
         until: i64,
         count: usize,
     ) -> Result<Vec<(i64, u64)>> {
-        let (first, last) = (timer_key(timeline, after.0, after.1), timer_key(timeline, until, u64::MAX));
-        if first > last {
+        let (after, last) = (timer_key(timeline, after.0, after.1), timer_key(timeline, until, u64::MAX));
+        if after >= last {
             return Ok(vec![]);
         }
-        let timers = self.tree.range(first..=last, self.seqno.get(), None);
+        let timers = self.tree.range((Bound::Excluded(after), Bound::Included(last)), self.seqno.get(), None);
         let timers = timers.map(|entry| entry.key().map_err(failed).map(|key| timer_of(&key)));
-        let timers = timers
-            .filter_map(Result::transpose)
-            .filter(|timer| !matches!(timer, Ok(timer) if *timer == after));
-        timers.take(count).collect()
+        timers.filter_map(Result::transpose).take(count).collect()
     }
 
     /// All timers up to a time have been dealt with.

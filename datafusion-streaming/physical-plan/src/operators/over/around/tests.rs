@@ -1,13 +1,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, TimestampMillisecondArray};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use datafusion_common::{Result, ScalarValue};
-use datafusion_streaming_udfs::aggregate::{Count, FirstValue, LastValue, Max, Min, StreamingAggregate, Sum};
+use datafusion_streaming_udfs::aggregate::{Count, FirstValue, LastValue, Max, Min, Sum};
 
 use crate::changelog::ChangelogBatch;
-use crate::operators::aggregate::AggregateCall;
+use crate::operators::over::tests::{aggregate, batch, input};
 use crate::operators::over::{FrameUnits, OverCall, OverFrame, OverNode};
 use crate::operators::testing::{Random, changes, drain, lines_of, watermark};
 use crate::runtime::{Driver, Operator, StreamElement, TimeAttributeKind};
@@ -15,34 +14,8 @@ use crate::runtime::{Driver, Operator, StreamElement, TimeAttributeKind};
 /// Value, key, time.
 type Row = (Option<i64>, i64, i64);
 
-fn input() -> SchemaRef {
-    Arc::new(Schema::new(vec![
-        Field::new("v", DataType::Int64, true),
-        Field::new("k", DataType::Int64, true),
-        Field::new("ts", DataType::Timestamp(TimeUnit::Millisecond, None), true),
-    ]))
-}
-
 fn rows(rows: &[Row]) -> Result<StreamElement> {
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(rows.iter().map(|row| row.0).collect::<Int64Array>()),
-        Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.1))),
-        Arc::new(TimestampMillisecondArray::from_iter_values(rows.iter().map(|row| row.2))),
-    ];
-    Ok(changes(ChangelogBatch::insert_only(RecordBatch::try_new(input(), columns)?)))
-}
-
-fn aggregate(function: impl StreamingAggregate + 'static) -> OverCall {
-    OverCall::Aggregate(AggregateCall {
-        display: function.name().to_string(),
-        function: Arc::new(function),
-        args: vec![0],
-        filter: None,
-        distinct: false,
-        ignore_nulls: false,
-        appends_only: false,
-        return_type: DataType::Int64,
-    })
+    Ok(changes(ChangelogBatch::insert_only(batch(rows.iter().copied())?)))
 }
 
 fn lead(offset: usize, default: Option<i64>) -> OverCall {

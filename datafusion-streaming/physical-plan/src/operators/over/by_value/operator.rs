@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, NullArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::{cast, take};
-use arrow::datatypes::{DataType, Schema};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion_common::{Result, internal_err};
 use datafusion_streaming_udfs::aggregate::{Fate, OutputLayout};
 
@@ -12,7 +12,6 @@ use super::ValueOverNode;
 use super::partitions::{Partitions, SCRATCH};
 use super::told::{BlockResults, Told};
 use crate::changelog::{ChangelogBatch, RowKind};
-use crate::operators::aggregate::AggregateCall;
 use crate::operators::over::OverCall;
 use crate::operators::over::call::shifted_column;
 use crate::runtime::{Context, Operator, Output};
@@ -22,8 +21,8 @@ pub(super) struct ValueOver<K> {
     node: ValueOverNode,
     /// The columns in which a row must agree to be taken back.
     compared: Vec<usize>,
-    /// The columns that calls read.
-    arguments: Vec<usize>,
+    /// The input with NULLs in place of the columns that no call reads.
+    arguments: SchemaRef,
     state: Partitions<K>,
 }
 
@@ -63,17 +62,22 @@ impl<K: SortKey> ValueOver<K> {
     pub(super) fn try_new(node: ValueOverNode) -> Result<Self> {
         let types: Vec<DataType> =
             node.input.fields().iter().map(|field| field.data_type().clone()).collect();
-        let mut arguments: Vec<usize> = vec![];
+        let mut read: Vec<usize> = vec![];
         for call in &node.calls {
             match call {
-                OverCall::Aggregate(call) => arguments.extend(&call.args),
+                OverCall::Aggregate(call) => read.extend(call.args.iter().chain(&call.filter)),
                 OverCall::Lead { .. } => return internal_err!("LEAD over a column that is no time"),
                 OverCall::Lag { .. } | OverCall::RowNumber | OverCall::Rank | OverCall::DenseRank => {}
             }
         }
+        let argument = |(column, field): (usize, &FieldRef)| match read.contains(&column) {
+            true => field.as_ref().clone().with_nullable(true),
+            false => Field::new(field.name(), DataType::Null, true),
+        };
+        let arguments: Vec<Field> = node.input.fields().iter().enumerate().map(argument).collect();
         Ok(ValueOver {
             compared: (0..types.len()).filter(|column| !node.ignored.contains(column)).collect(),
-            arguments,
+            arguments: Arc::new(Schema::new(arguments)),
             state: Partitions::try_new(node.clone(), &types)?,
             node,
         })
@@ -110,18 +114,15 @@ impl<K: SortKey> ValueOver<K> {
         }
         block.groups = group - before.groups;
 
-        let mut columns: Vec<ArrayRef> = vec![];
-        let mut fields = vec![];
-        for (column, field) in self.node.input.fields().iter().enumerate() {
-            let array = match self.arguments.contains(&column) {
-                true => self.state.store.gather_column(column, &places)?,
-                false => Arc::new(NullArray::new(count)),
-            };
-            fields.push(field.as_ref().clone().with_data_type(array.data_type().clone()).with_nullable(true));
-            columns.push(array);
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.arguments.fields().len());
+        for (column, field) in self.arguments.fields().iter().enumerate() {
+            columns.push(match field.data_type() {
+                DataType::Null => Arc::new(NullArray::new(count)),
+                _ => self.state.store.gather_column(column, &places)?,
+            });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
-        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?;
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.arguments), columns, &options)?;
         let (slots, fates) = (vec![SCRATCH; count], vec![Fate::Update; count]);
         let folded = self.state.aggregates.fold(&batch, &slots, None, &fates, OutputLayout::Single)?;
         let peers = UInt32Array::from(last);
@@ -298,25 +299,16 @@ impl<K: SortKey> ValueOver<K> {
             || (change.kind.is_retraction() && last == change.place);
         let Some(old) = change.old_place(block, last).filter(|_| is_behind) else { return false };
         self.node.calls.iter().zip(before.iter().zip(after)).all(|(call, (before, after))| match call {
-            OverCall::Aggregate(call) => value_is_state(call) && equal_values(before, old, after, last),
+            OverCall::Aggregate(call) => {
+                call.function.value_is_state(call.distinct, &call.return_type)
+                    && equal_values(before, old, after, last)
+            }
             OverCall::DenseRank => equal_values(before, old, after, last),
             OverCall::RowNumber | OverCall::Rank => false,
             OverCall::Lag { offset, .. } | OverCall::Lead { offset, .. } => {
                 next.rows > change.rows_before.saturating_add(*offset)
             }
         })
-    }
-}
-
-/// Whether one row more or less that does not change the value of a call for some row changes none behind it: the
-/// value is all that the call knows of the rows so far, or for DISTINCT, says whether there is a row like it.
-fn value_is_state(call: &AggregateCall) -> bool {
-    match call.function.name() {
-        "min" | "max" | "count" => true,
-        "first_value" | "last_value" => !call.distinct,
-        // a DECIMAL may overflow, and a DISTINCT sum of floats may swallow a value
-        "sum" => call.return_type.is_integer(),
-        _ => false,
     }
 }
 

@@ -74,13 +74,6 @@ impl<K> Block<K> {
     }
 }
 
-/// Whether the state of a call is a number or a value, so that a copy of it costs little.
-fn has_small_state(call: &AggregateCall) -> bool {
-    let small = ["sum", "$sum0", "count", "min", "max", "avg", "first_value", "last_value"];
-    let statistics = ["stddev_pop", "stddev_samp", "var_pop", "var_samp"];
-    !call.distinct && (small.contains(&call.function.name()) || statistics.contains(&call.function.name()))
-}
-
 impl<K: SortKey> Partitions<K> {
     pub(super) fn try_new(node: ValueOverNode, types: &[DataType]) -> Result<Self> {
         let aggregate = |call: &OverCall| match call {
@@ -100,7 +93,7 @@ impl<K: SortKey> Partitions<K> {
             aggregates,
             free_slots: vec![],
             slots: NOTHING + 1,
-            has_large_state: !calls.iter().all(has_small_state),
+            has_large_state: calls.iter().any(|call| call.distinct || !call.function.has_small_state()),
             rows: 0,
             result_bytes: 0,
             node,

@@ -14,7 +14,9 @@ use datafusion_physical_plan::joins::{
 use datafusion_streaming_physical_plan::changelog::ChangelogMode;
 use datafusion_streaming_physical_plan::operators::join::Residual;
 use datafusion_streaming_physical_plan::operators::join::interval::IntervalJoinNode;
-use datafusion_streaming_physical_plan::operators::join::regular::{JoinSpec, RegularJoinNode};
+use datafusion_streaming_physical_plan::operators::join::regular::{
+    JoinSpec, RegularJoinNode, has_unique_key_in,
+};
 use datafusion_streaming_physical_plan::operators::join::{LEFT, RIGHT};
 use datafusion_streaming_physical_plan::runtime::{StreamExec, StreamTraits};
 
@@ -43,7 +45,12 @@ pub(super) fn plan_join(
     };
     let modes = [mode(&inputs[LEFT]), mode(&inputs[RIGHT])];
     let ttl = |input| hinted_ttl(input).unwrap_or_else(|| context.state_ttl());
-    let node = RegularJoinNode::try_new(spec, modes, [ttl(&inputs[LEFT]), ttl(&inputs[RIGHT])])?;
+    let is_unique = |port: usize| {
+        stream_traits(&inputs[port]).is_some_and(|traits| has_unique_key_in(traits, &spec.keys[port]))
+    };
+    let unique = [is_unique(LEFT), is_unique(RIGHT)];
+    let node = RegularJoinNode::try_new(spec, modes, [ttl(&inputs[LEFT]), ttl(&inputs[RIGHT])])?
+        .with_unique_join_keys(unique);
     let unique_key = |input| stream_traits(input).and_then(|traits| traits.upsert_keys.first().cloned());
     let node = match context.bundling() {
         Some(bundling) => {

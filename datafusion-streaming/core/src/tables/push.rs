@@ -167,8 +167,10 @@ pub fn source_plan(
         plan = StreamExec::plan(node, vec![plan])?;
     }
     match projection {
-        Some(columns) => StreamExec::plan(CalcNode::columns(columns, &schema)?, vec![plan]),
-        None => Ok(plan),
+        Some(columns) if !columns.iter().copied().eq(0..schema.fields().len()) => {
+            StreamExec::plan(CalcNode::columns(columns, &schema)?, vec![plan])
+        }
+        _ => Ok(plan),
     }
 }
 

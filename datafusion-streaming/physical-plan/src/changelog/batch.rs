@@ -74,6 +74,9 @@ impl ChangelogBatch {
 
     /// `len` rows from `offset` on, without a copy.
     pub fn slice(&self, offset: usize, len: usize) -> Self {
+        if offset == 0 && len == self.num_rows() {
+            return self.clone();
+        }
         ChangelogBatch {
             batch: self.batch.slice(offset, len),
             kinds: self.kinds.as_ref().map(|kinds| kinds.slice(offset, len)),

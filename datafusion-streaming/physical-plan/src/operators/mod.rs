@@ -54,6 +54,7 @@ pub mod match_recognize;
 mod mixed_rows;
 pub mod native_sink;
 pub mod over;
+mod padded;
 mod row_changes;
 pub mod session;
 pub mod set_operation;

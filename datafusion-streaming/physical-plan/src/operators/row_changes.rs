@@ -18,6 +18,16 @@ pub(super) struct RowChanges {
     kinds: Vec<RowKind>,
     /// The rank of each row, where it is a column of the output.
     ranks: Vec<i64>,
+    updates: Vec<Update>,
+}
+
+/// An update that may change nothing.
+#[derive(Debug, Clone, Copy)]
+struct Update {
+    /// Its first change: the `-U`, if that is there, else the `+U`.
+    first: usize,
+    before: Place,
+    after: Place,
 }
 
 impl RowChanges {
@@ -31,6 +41,36 @@ impl RowChanges {
     pub(super) fn push_ranked(&mut self, kind: RowKind, place: Place, rank: usize) {
         self.push(kind, place);
         self.ranks.push(rank as i64);
+    }
+
+    /// An update of one row to another, which [`RowChanges::without_repetitions`] looks at; the `-U` is put
+    /// out if it is needed.
+    #[inline]
+    pub(super) fn push_update(&mut self, before: Place, after: Place, update_before: bool) {
+        self.updates.push(Update { first: self.kinds.len(), before, after });
+        if update_before {
+            self.push(RowKind::UpdateBefore, before);
+        }
+        self.push(RowKind::UpdateAfter, after);
+    }
+
+    /// Leaves out the updates of a row to one that is equal in the columns `compared`. They are all looked at
+    /// together, column by column.
+    pub(super) fn without_repetitions(mut self, store: &RowStore, compared: &[usize]) -> Self {
+        let pairs: Vec<_> = self.updates.iter().map(|update| (update.before, update.after)).collect();
+        let equal = store.equal_pairs(&pairs, compared);
+        if !equal.contains(&true) {
+            return self;
+        }
+        let mut kept = vec![true; self.kinds.len()];
+        for (update, _) in self.updates.iter().zip(equal).filter(|(_, equal)| *equal) {
+            let changes = if self.kinds[update.first] == RowKind::UpdateBefore { 2 } else { 1 };
+            kept[update.first..update.first + changes].fill(false);
+        }
+        let (mut places, mut kinds) = (kept.iter(), kept.iter());
+        self.places.retain(|_| places.next() != Some(&false));
+        self.kinds.retain(|_| kinds.next() != Some(&false));
+        self
     }
 
     /// The changelog, if there is any; with ranks, their column is the last of `schema`.

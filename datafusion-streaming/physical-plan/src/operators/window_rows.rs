@@ -64,6 +64,9 @@ impl WindowRows {
     /// The rows whose windows take rows; the others are late, and counted.
     fn on_time(&self, changes: &ChangelogBatch, cx: &Context<'_>) -> Result<ChangelogBatch> {
         let ends = millis_of(changes.batch().column(self.columns.end))?;
+        if ends.iter().min().is_none_or(|end| !self.is_gone(*end, cx.watermark)) {
+            return Ok(changes.clone());
+        }
         let on_time: BooleanArray = ends.iter().map(|end| Some(!self.is_gone(*end, cx.watermark))).collect();
         cx.metrics.late_rows.add(on_time.false_count());
         changes.filter(&on_time)

@@ -96,6 +96,9 @@ impl RowBuffer {
         if rows.is_empty() {
             return Ok(ChangelogBatch::insert_only(RecordBatch::new_empty(Arc::clone(&self.schema))));
         }
+        if let Some(changes) = self.slice(rows) {
+            return Ok(changes);
+        }
         // the place of the first batch of each chunk
         let mut places = BTreeMap::new();
         let mut batches: Vec<&ChangelogBatch> = vec![];
@@ -120,16 +123,33 @@ impl RowBuffer {
         ChangelogBatch::try_new(batch, kinds)
     }
 
+    /// The rows, if they follow each other in one batch, without being copied.
+    fn slice(&self, rows: &[RowRef]) -> Option<ChangelogBatch> {
+        let (first, last) = (rows.first()?, rows.last()?);
+        let follow =
+            rows.windows(2).all(|pair| pair[0].chunk == pair[1].chunk && pair[0].row + 1 == pair[1].row);
+        let chunk = self.chunks.get(&first.chunk).filter(|_| follow)?;
+        let batch = chunk.batch_of(first.row);
+        let start = first.row - chunk.starts[batch];
+        (batch == chunk.batch_of(last.row)).then(|| chunk.batches[batch].slice(start as usize, rows.len()))
+    }
+
     /// Forgets rows, each of which must not have been released before.
     pub fn release(&mut self, rows: &[RowRef]) {
+        for rows in rows.chunk_by(|left, right| left.chunk == right.chunk) {
+            self.release_of_chunk(rows[0].chunk, rows);
+        }
+    }
+
+    fn release_of_chunk(&mut self, id: u64, rows: &[RowRef]) {
+        let Some(chunk) = self.chunks.get_mut(&id) else { return };
+        chunk.live -= rows.len() as u32;
+        if chunk.live == 0 {
+            self.bytes -= chunk.bytes;
+            self.chunks.remove(&id);
+            return;
+        }
         for row in rows {
-            let Some(chunk) = self.chunks.get_mut(&row.chunk) else { continue };
-            chunk.live -= 1;
-            if chunk.live == 0 {
-                self.bytes -= chunk.bytes;
-                self.chunks.remove(&row.chunk);
-                continue;
-            }
             let batch = chunk.batch_of(row.row);
             chunk.lives[batch] -= 1;
             if chunk.lives[batch] == 0 {

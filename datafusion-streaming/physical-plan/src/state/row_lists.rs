@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
-use super::{EncodedRows, Evictable, KeyInterner, RowArena, StateTable, keyed_snapshot};
+use super::{EncodedRows, Evictable, KeyInterner, RowArena, StateTable, distinct_where, keyed_snapshot};
 use crate::runtime::TableSnapshot;
 
 /// Of each key the rows that there are, in the order in which they came.
@@ -99,14 +99,11 @@ impl RowLists {
     }
 
     /// Frees the rows that were taken out, and those of `slots` that have no rows.
-    pub fn forget(&mut self, mut slots: Vec<u32>) {
+    pub fn forget(&mut self, slots: Vec<u32>) {
         for id in self.removed.drain(..) {
             self.rows.remove(id);
         }
-        slots.sort_unstable();
-        slots.dedup();
-        slots.retain(|slot| self.lists[*slot as usize].is_empty());
-        self.interner.release(&slots);
+        self.interner.release(&distinct_where(slots, |slot| self.lists[slot as usize].is_empty()));
     }
 }
 

@@ -9,13 +9,12 @@
 //! A row is kept without copying it, and an id stays valid while rows are moved together. Output is
 //! decoded in bulk: [`RowStore::gather`] builds whole columns from the places of rows.
 
-use arrow::array::{
-    Array, ArrayRef, ArrowNativeTypeOp, AsArray, PrimitiveArray, RecordBatch, RecordBatchOptions, UInt32Array,
-};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::{interleave, take, take_record_batch};
-use arrow::datatypes::{ArrowPrimitiveType, DataType, SchemaRef};
-use arrow::downcast_primitive_array;
+use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
+
+use super::row_equality::equal_values;
 
 /// A row that is kept. Ids of removed rows are used again.
 pub type RowId = u32;
@@ -23,8 +22,8 @@ pub type RowId = u32;
 /// Where a row is while a batch is worked on: places change when the batch is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    chunk: u32,
-    row: u32,
+    pub(super) chunk: u32,
+    pub(super) row: u32,
 }
 
 /// Chunks up to this many rows are made by moving rows together.
@@ -68,6 +67,50 @@ struct Chunk {
     owners: Vec<RowId>,
     live: usize,
     bytes: usize,
+}
+
+/// What is read to put the rows at some places together, of each column the same.
+enum Gathering {
+    Nothing,
+    /// Rows that lie together.
+    Slice {
+        first: Place,
+        rows: usize,
+    },
+    OfOne {
+        chunk: u32,
+        rows: UInt32Array,
+    },
+    /// Of each row the number of its chunk among `chunks`, and its place there.
+    OfMany {
+        chunks: Vec<u32>,
+        rows: Vec<(usize, usize)>,
+    },
+}
+
+impl Gathering {
+    fn of(places: &[Place], all_chunks: usize) -> Self {
+        let Some(first) = places.first().copied() else { return Gathering::Nothing };
+        if places.iter().all(|place| place.chunk == first.chunk) {
+            if (first.row..).zip(places).all(|(row, place)| place.row == row) {
+                return Gathering::Slice { first, rows: places.len() };
+            }
+            let rows = UInt32Array::from_iter_values(places.iter().map(|place| place.row));
+            return Gathering::OfOne { chunk: first.chunk, rows };
+        }
+        let mut numbers = vec![u32::MAX; all_chunks];
+        let mut chunks = vec![];
+        let row = |place: &Place| {
+            let number = &mut numbers[place.chunk as usize];
+            if *number == u32::MAX {
+                *number = chunks.len() as u32;
+                chunks.push(place.chunk);
+            }
+            (*number as usize, place.row as usize)
+        };
+        let rows = places.iter().map(row).collect();
+        Gathering::OfMany { chunks, rows }
+    }
 }
 
 impl RowStore {
@@ -174,39 +217,39 @@ impl RowStore {
 
     /// The rows at these places, in that order, as columns.
     pub fn gather(&self, places: &[Place]) -> Result<Vec<ArrayRef>> {
-        if let Some(first) = places.first() {
-            let follows = |(offset, place): (u32, &Place)| {
-                place.chunk == first.chunk && place.row == first.row + offset
-            };
-            if (0..).zip(places).all(follows) {
-                let batch = &self.chunks[first.chunk as usize].batch;
-                return Ok(batch.slice(first.row as usize, places.len()).columns().to_vec());
-            }
-        }
-        (0..self.schema.fields().len()).map(|column| self.gather_column(column, places)).collect()
+        let gathering = Gathering::of(places, self.chunks.len());
+        (0..self.schema.fields().len()).map(|column| self.gathered(&gathering, column)).collect()
     }
 
     /// A column of the rows at these places.
     pub fn gather_column(&self, column: usize, places: &[Place]) -> Result<ArrayRef> {
-        let Some(first) = places.first() else {
-            return Ok(arrow::array::new_empty_array(self.schema.field(column).data_type()));
-        };
-        if places.iter().all(|place| place.chunk == first.chunk) {
-            let rows = UInt32Array::from_iter_values(places.iter().map(|place| place.row));
-            return Ok(take(self.chunks[first.chunk as usize].batch.column(column), &rows, None)?);
-        }
-        let mut numbers = vec![u32::MAX; self.chunks.len()];
-        let mut arrays: Vec<&dyn Array> = vec![];
-        let mut indices = Vec::with_capacity(places.len());
-        for place in places {
-            let number = &mut numbers[place.chunk as usize];
-            if *number == u32::MAX {
-                *number = arrays.len() as u32;
-                arrays.push(self.chunks[place.chunk as usize].batch.column(column).as_ref());
+        self.gathered(&Gathering::of(places, self.chunks.len()), column)
+    }
+
+    fn gathered(&self, gathering: &Gathering, column: usize) -> Result<ArrayRef> {
+        Ok(match gathering {
+            Gathering::Nothing => arrow::array::new_empty_array(self.schema.field(column).data_type()),
+            Gathering::Slice { first, rows } => {
+                self.column(first.chunk, column).slice(first.row as usize, *rows)
             }
-            indices.push((*number as usize, place.row as usize));
-        }
-        Ok(interleave(&arrays, &indices)?)
+            Gathering::OfOne { chunk, rows } => take(self.column(*chunk, column), rows, None)?,
+            Gathering::OfMany { chunks, rows } => {
+                let arrays: Vec<&dyn Array> =
+                    chunks.iter().map(|chunk| self.column(*chunk, column).as_ref()).collect();
+                interleave(&arrays, rows)?
+            }
+        })
+    }
+
+    /// A column of all rows of a chunk.
+    #[inline]
+    pub(super) fn column(&self, chunk: u32, column: usize) -> &ArrayRef {
+        self.chunks[chunk as usize].batch.column(column)
+    }
+
+    /// The number of chunks in existence, in use or not.
+    pub(super) fn chunks(&self) -> usize {
+        self.chunks.len()
     }
 
     /// The rows of these ids, in that order.
@@ -220,14 +263,9 @@ impl RowStore {
     /// and floats are compared by their bits.
     pub fn equals(&self, id: RowId, row: usize, columns: &[usize]) -> bool {
         let (kept, other) = (self.place(id), self.place_in_batch(row));
-        let chunk = |place: Place| &self.chunks[place.chunk as usize].batch;
         columns.iter().all(|column| {
-            equal_values(
-                chunk(kept).column(*column),
-                kept.row as usize,
-                chunk(other).column(*column),
-                other.row as usize,
-            )
+            let (kept_values, values) = (self.column(kept.chunk, *column), self.column(other.chunk, *column));
+            equal_values(kept_values, kept.row as usize, values, other.row as usize)
         })
     }
 
@@ -367,40 +405,12 @@ pub fn shown_bytes(columns: &[ArrayRef]) -> usize {
     columns.iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum()
 }
 
-/// Whether two values of the same type are equal: NULL equals NULL, floats by their bits.
-pub fn equal_values(left: &ArrayRef, left_row: usize, right: &ArrayRef, right_row: usize) -> bool {
-    fn primitive<T: ArrowPrimitiveType>(
-        left: &PrimitiveArray<T>,
-        i: usize,
-        right: &ArrayRef,
-        j: usize,
-    ) -> bool {
-        left.value(i).is_eq(right.as_primitive::<T>().value(j))
-    }
-    match (left.is_null(left_row), right.is_null(right_row)) {
-        (true, true) => return true,
-        (false, false) => {}
-        _ => return false,
-    }
-    let array = left.as_ref();
-    downcast_primitive_array!(
-        array => primitive(array, left_row, right, right_row),
-        DataType::Boolean => array.as_boolean().value(left_row) == right.as_boolean().value(right_row),
-        DataType::Utf8 => array.as_string::<i32>().value(left_row) == right.as_string::<i32>().value(right_row),
-        DataType::LargeUtf8 => array.as_string::<i64>().value(left_row) == right.as_string::<i64>().value(right_row),
-        DataType::Utf8View => array.as_string_view().value(left_row) == right.as_string_view().value(right_row),
-        DataType::Binary => array.as_binary::<i32>().value(left_row) == right.as_binary::<i32>().value(right_row),
-        // nested values are rare, and compared as arrays of one
-        _ => left.slice(left_row, 1).as_ref() == right.slice(right_row, 1).as_ref()
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Int64Array, StringArray};
-    use arrow::datatypes::{Field, Int64Type, Schema};
+    use arrow::array::{AsArray, Int64Array, StringArray};
+    use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 
     use super::*;
 

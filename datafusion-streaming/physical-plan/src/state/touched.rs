@@ -1,4 +1,4 @@
-//! The slots that have been written since the last look.
+//! Which slots have been written.
 
 /// Slots in the order in which they were first touched.
 #[derive(Debug, Default)]
@@ -37,4 +37,13 @@ impl TouchedSlots {
         }
         touched
     }
+}
+
+/// Those of `slots` for which `is_wanted`, ascending and each once. Of the rows of a batch few keys have
+/// become empty, say: they are picked first and sorted then.
+pub fn distinct_where(slots: impl IntoIterator<Item = u32>, is_wanted: impl Fn(u32) -> bool) -> Vec<u32> {
+    let mut wanted: Vec<u32> = slots.into_iter().filter(|slot| is_wanted(*slot)).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted
 }

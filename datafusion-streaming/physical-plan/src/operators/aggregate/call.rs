@@ -70,6 +70,8 @@ impl Retractions {
 struct CallState {
     call: AggregateCall,
     state: Box<dyn AggregateState>,
+    /// The number of columns of a snapshot of the state.
+    width: usize,
     /// For DISTINCT: which of the distinct values, and which of its filters.
     distinct: Option<(usize, usize)>,
 }
@@ -132,7 +134,11 @@ impl Aggregates {
         };
         let calls = calls
             .iter()
-            .map(|call| Ok(CallState { state: state(call)?, distinct: place(call), call: call.clone() }))
+            .map(|call| {
+                let state = state(call)?;
+                let width = state.state_fields().len();
+                Ok(CallState { state, width, distinct: place(call), call: call.clone() })
+            })
             .collect::<Result<_>>()?;
         let distinct = groups
             .into_iter()
@@ -177,7 +183,7 @@ impl Aggregates {
         let passing = self.observe(batch, slots, retract, Some(fates))?;
         let mut changed = vec![false; slots.len()];
         let mut values = Vec::with_capacity(self.calls.len());
-        for CallState { call, state, distinct } in &mut self.calls {
+        for CallState { call, state, distinct, .. } in &mut self.calls {
             let passing = distinct.map(|(group, filter)| &passing[group][filter]);
             let (args, filter, retract) = inputs(call, batch, retract, passing)?;
             let rows = Rows { slots, retract, filter: filter.as_ref() };
@@ -189,7 +195,7 @@ impl Aggregates {
     /// Folds a batch without output.
     pub fn accumulate(&mut self, batch: &RecordBatch, slots: &[u32], retract: Option<&[bool]>) -> Result<()> {
         let passing = self.observe(batch, slots, retract, None)?;
-        for CallState { call, state, distinct } in &mut self.calls {
+        for CallState { call, state, distinct, .. } in &mut self.calls {
             let passing = distinct.map(|(group, filter)| &passing[group][filter]);
             let (args, filter, retract) = inputs(call, batch, retract, passing)?;
             state.accumulate(&Rows { slots, retract, filter: filter.as_ref() }, &args)?;
@@ -212,8 +218,7 @@ impl Aggregates {
     /// Merges the state of `from[i]` into `into[i]`; the slots `from` keep theirs.
     pub fn merge_slots(&mut self, into: &[u32], from: &[u32]) -> Result<()> {
         if !self.distinct.is_empty() {
-            let columns: Vec<_> = self.partial(from)?.into_iter().map(|(_, column)| column).collect();
-            return self.merge_partial(into, &columns);
+            return self.merge_partial(into, &self.partial(from)?);
         }
         self.calls.iter_mut().try_for_each(|call| call.state.merge_slots(into, from))
     }
@@ -226,9 +231,8 @@ impl Aggregates {
     /// The state of these slots as columns, with their names: what [`Aggregates::partial`] has, and
     /// the states of DISTINCT calls.
     pub fn snapshot(&self, slots: &[u32]) -> Result<Vec<(Field, ArrayRef)>> {
-        let mut columns = self.partial(slots)?;
-        columns.extend(self.states(slots, true)?);
-        Ok(columns)
+        let fields = self.partial_fields().into_iter().chain(self.state_fields(true));
+        Ok(fields.zip(self.partial(slots)?.into_iter().chain(self.states(slots, true)?)).collect())
     }
 
     /// The fields of [`Aggregates::partial`].
@@ -246,21 +250,21 @@ impl Aggregates {
 
     /// The state of these slots for [`Aggregates::merge_partial`]. That of a DISTINCT call is in its
     /// distinct values.
-    pub fn partial(&self, slots: &[u32]) -> Result<Vec<(Field, ArrayRef)>> {
-        let mut columns: Vec<_> = self.states(slots, false)?.into_iter().map(|(_, column)| column).collect();
+    pub fn partial(&self, slots: &[u32]) -> Result<Vec<ArrayRef>> {
+        let mut columns = self.states(slots, false)?;
         for values in &self.distinct {
             columns.extend(values.snapshot(slots)?);
         }
-        Ok(self.partial_fields().into_iter().zip(columns).collect())
+        Ok(columns)
     }
 
     /// The states of the calls that are DISTINCT, or of those that are not.
-    fn states(&self, slots: &[u32], distinct: bool) -> Result<Vec<(Field, ArrayRef)>> {
+    fn states(&self, slots: &[u32], distinct: bool) -> Result<Vec<ArrayRef>> {
         let mut columns = vec![];
         for call in self.calls.iter().filter(|call| call.distinct.is_some() == distinct) {
             columns.extend(call.state.snapshot(slots)?);
         }
-        Ok(self.state_fields(distinct).into_iter().zip(columns).collect())
+        Ok(columns)
     }
 
     fn state_fields(&self, distinct: bool) -> Vec<Field> {
@@ -319,10 +323,10 @@ impl Aggregates {
         distinct: bool,
         take: impl Fn(&mut dyn AggregateState, &[ArrayRef]) -> Result<()>,
     ) -> Result<()> {
-        for CallState { call, state, .. } in
+        for CallState { call, state, width, .. } in
             self.calls.iter_mut().filter(|call| call.distinct.is_some() == distinct)
         {
-            let Some((own, others)) = columns.split_at_checked(state.state_fields().len()) else {
+            let Some((own, others)) = columns.split_at_checked(*width) else {
                 return exec_err!("the checkpoint does not hold the state of {call}: the query has changed");
             };
             take(state.as_mut(), own)?;

@@ -9,7 +9,7 @@ use datafusion_common::{Result, internal_err};
 use super::Aggregates;
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
-use crate::state::{Evictable, KeyInterner, StateTable};
+use crate::state::{Evictable, KeyInterner, StateTable, distinct_where};
 
 /// Keys, the number of rows of each, and their aggregates: columns indexed by slot.
 #[derive(Debug)]
@@ -106,8 +106,7 @@ impl KeyedAggregates {
     pub fn partial_columns(&self, slots: &[u32], rows: impl Fn(u32) -> i64) -> Result<Vec<ArrayRef>> {
         let mut columns = self.keys.columns(slots)?;
         columns.push(Arc::new(Int64Array::from_iter_values(slots.iter().map(|slot| rows(*slot)))));
-        let partial = self.aggregates.partial(slots)?;
-        columns.extend(partial.into_iter().map(|(_, column)| column));
+        columns.extend(self.aggregates.partial(slots)?);
         Ok(columns)
     }
 
@@ -117,13 +116,9 @@ impl KeyedAggregates {
         let (Some(counts), Some(written)) = (&mut self.counts, &mut self.written) else {
             return;
         };
-        let mut expired: Vec<u32> = slots
-            .iter()
-            .copied()
-            .filter(|slot| counts[*slot as usize] != 0 && written[*slot as usize].saturating_add(ttl) <= now)
-            .collect();
-        expired.sort_unstable();
-        expired.dedup();
+        let expired = distinct_where(slots.iter().copied(), |slot| {
+            counts[slot as usize] != 0 && written[slot as usize].saturating_add(ttl) <= now
+        });
         for slot in &expired {
             counts[*slot as usize] = 0;
         }

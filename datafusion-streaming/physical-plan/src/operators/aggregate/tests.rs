@@ -124,13 +124,13 @@ fn distinct_values_are_restored_and_merged() -> Result<()> {
     restored.accumulate(&rows.slice(0, 1), &[3], Some(&[true]))?;
     assert_eq!(values(&restored, 3)?, "1 6 0 1", "the counts are those of before");
 
-    let partial: Vec<ArrayRef> = first.partial(&[0, 1])?.into_iter().map(|(_, column)| column).collect();
+    let partial = first.partial(&[0, 1])?;
     let mut global = aggregates(true)?;
     global.merge_partial(&[0, 0], &partial)?;
     assert_eq!(values(&global, 0)?, "2 11 1 3", "the 5 of both partials counts once");
     let mut retraction = aggregates(true)?;
     retraction.accumulate(&rows, &[0; 3], Some(&[true; 3]))?;
-    let partial: Vec<ArrayRef> = retraction.partial(&[0])?.into_iter().map(|(_, column)| column).collect();
+    let partial = retraction.partial(&[0])?;
     global.merge_partial(&[0], &partial)?;
     assert_eq!(global.evaluate(&[0])?[0].as_ref(), &Int64Array::from(vec![0]) as &dyn Array);
     Ok(())
@@ -196,7 +196,7 @@ fn partial_distinct_values_are_merged_into_ones_that_expire() -> Result<()> {
     let mut partial = Aggregates::for_partials(&calls, &TYPES, true)?;
     partial.grow(1);
     partial.accumulate(&batch(&[(Some(5), "x", true), (Some(6), "y", true)])?, &[0, 0], None)?;
-    let columns: Vec<ArrayRef> = partial.partial(&[0])?.into_iter().map(|(_, column)| column).collect();
+    let columns = partial.partial(&[0])?;
     let mut global = Aggregates::with_ttl(&calls, &TYPES, true, 100)?;
     global.grow(1);
     for (now, expected) in [(0, "2 11"), (50, "2 11"), (200, "4 22")] {

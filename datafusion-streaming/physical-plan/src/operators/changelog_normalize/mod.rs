@@ -12,7 +12,7 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use self::rows::KeyedRows;
 use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
-use crate::operators::mixed_rows::MixedRows;
+use crate::operators::row_changes::RowChanges;
 use crate::runtime::{
     Context, Distribution, ElementStream, Operator, Output, StreamNode, StreamTask, StreamTraits,
 };
@@ -121,49 +121,44 @@ impl Operator for ChangelogNormalize {
         _cx: &mut Context<'_>,
         out: &mut Output,
     ) -> Result<()> {
-        let columns = changes.batch().columns();
-        let slots = self.rows.intern(columns, changes.num_rows())?;
-        let encoded = self.rows.encode(columns)?;
+        let batch = changes.batch();
+        let rows = &mut self.rows;
+        let slots = rows.intern(batch)?;
         let kept = match &self.node.filter {
-            Some(filter) => Some(filter.evaluate(changes.batch())?.into_array(changes.num_rows())?),
+            Some(filter) => Some(filter.evaluate(batch)?.into_array(changes.num_rows())?),
             None => None,
         };
         let kept = kept.as_ref().map(|mask| mask.as_boolean());
 
-        let mut emission = MixedRows::default();
+        let mut emitted = RowChanges::default();
+        rows.store.open(batch);
         for (row, slot) in slots.iter().enumerate() {
-            let kind = changes.kind(row);
-            let last = self.rows.get(*slot);
+            let last = rows.get(*slot).map(|last| rows.store.place(last));
             let passes = kept.is_none_or(|mask| mask.is_valid(row) && mask.value(row));
-            match (kind, last) {
+            match (changes.kind(row), last) {
                 (RowKind::UpdateBefore, _) => {}
-                (RowKind::Insert | RowKind::UpdateAfter, None) if passes => {
-                    emission.incoming(row, RowKind::Insert);
-                    self.rows.set(*slot, encoded.get(row))?;
-                }
-                (RowKind::Insert | RowKind::UpdateAfter, Some(last)) if passes => {
-                    if self.rows.equals(last, encoded.get(row)) {
-                        continue;
+                (RowKind::Insert | RowKind::UpdateAfter, last) if passes => {
+                    let place = rows.store.place_in_batch(row);
+                    match last {
+                        Some(last) => emitted.push_update(last, place, self.node.update_before),
+                        None => emitted.push(RowKind::Insert, place),
                     }
-                    if self.node.update_before {
-                        emission.stored(last, RowKind::UpdateBefore);
-                    }
-                    emission.incoming(row, RowKind::UpdateAfter);
-                    self.rows.set(*slot, encoded.get(row))?;
+                    rows.set(*slot, row);
                 }
                 (_, Some(last)) => {
-                    emission.stored(last, RowKind::Delete);
-                    self.rows.clear(*slot);
+                    emitted.push(RowKind::Delete, last);
+                    rows.clear(*slot);
                 }
                 (_, None) => {}
             }
         }
-        let emitted = emission.finish(columns, |stored| self.rows.columns(stored), &self.node.schema)?;
-        if let Some(emitted) = emitted {
+        // what equals the last row is kept in its stead, and nothing is told of it
+        let all: Vec<usize> = (0..batch.num_columns()).collect();
+        let emitted = emitted.without_repetitions(&rows.store, &all);
+        if let Some(emitted) = emitted.finish(&rows.store, &self.node.schema)? {
             out.data(emitted);
         }
-        self.rows.forget(slots);
-        Ok(())
+        rows.forget(slots)
     }
 
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {

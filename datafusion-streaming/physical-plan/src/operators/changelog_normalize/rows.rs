@@ -2,92 +2,68 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, UInt16Array};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use crate::runtime::TableSnapshot;
-use crate::state::key_group::key_groups;
-use crate::state::{EncodedRows, Evictable, KeyInterner, RowArena, StateTable};
+use crate::state::{
+    Evictable, KeyInterner, RowId, RowStore, StateTable, distinct_where, keyed_snapshot, split_extra,
+};
 
-const NONE: u32 = u32::MAX;
+const NONE: RowId = RowId::MAX;
 
-/// The last row of each key. Rows that are replaced or dropped stay readable until
-/// [`KeyedRows::forget`].
+/// The last row of each key.
 pub(super) struct KeyedRows {
-    schema: SchemaRef,
     keys: Vec<usize>,
     interner: KeyInterner,
-    rows: RowArena,
+    pub store: RowStore,
     /// By key slot.
-    last: Vec<u32>,
-    replaced: Vec<u32>,
+    last: Vec<RowId>,
 }
 
 impl KeyedRows {
     pub(super) fn try_new(schema: SchemaRef, keys: Vec<usize>) -> Result<Self> {
-        let types: Vec<_> = schema.fields().iter().map(|field| field.data_type().clone()).collect();
-        let key_types: Vec<_> = keys.iter().map(|key| types[*key].clone()).collect();
+        let key_types: Vec<_> = keys.iter().map(|key| schema.field(*key).data_type().clone()).collect();
         Ok(KeyedRows {
-            schema,
             keys,
             interner: KeyInterner::try_new(&key_types)?,
-            rows: RowArena::try_new(&types)?,
+            store: RowStore::new(schema),
             last: vec![],
-            replaced: vec![],
         })
     }
 
-    fn key_columns(&self, columns: &[ArrayRef]) -> Vec<ArrayRef> {
-        self.keys.iter().map(|key| Arc::clone(&columns[*key])).collect()
-    }
-
-    pub(super) fn intern(&mut self, columns: &[ArrayRef], rows: usize) -> Result<Vec<u32>> {
+    /// The slots of the rows' keys.
+    pub(super) fn intern(&mut self, batch: &RecordBatch) -> Result<Vec<u32>> {
+        let keys: Vec<ArrayRef> = self.keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
         let mut slots = vec![];
-        self.interner.intern(&self.key_columns(columns), rows, &mut slots)?;
+        self.interner.intern(&keys, batch.num_rows(), &mut slots)?;
         self.last.resize(self.interner.slots(), NONE);
         Ok(slots)
     }
 
-    pub(super) fn encode(&self, columns: &[ArrayRef]) -> Result<EncodedRows> {
-        self.rows.encode(columns)
-    }
-
-    pub(super) fn get(&self, slot: u32) -> Option<u32> {
+    pub(super) fn get(&self, slot: u32) -> Option<RowId> {
         let id = self.last[slot as usize];
         (id != NONE).then_some(id)
     }
 
-    pub(super) fn equals(&self, id: u32, row: &[u8]) -> bool {
-        self.rows.get(id) == row
-    }
-
-    pub(super) fn set(&mut self, slot: u32, row: &[u8]) -> Result<()> {
+    /// Makes a row of the open batch the last of a key.
+    pub(super) fn set(&mut self, slot: u32, row: usize) {
         self.clear(slot);
-        self.last[slot as usize] = self.rows.insert(row)?;
-        Ok(())
+        self.last[slot as usize] = self.store.add(row);
     }
 
     pub(super) fn clear(&mut self, slot: u32) {
         let id = std::mem::replace(&mut self.last[slot as usize], NONE);
         if id != NONE {
-            self.replaced.push(id);
+            self.store.remove(id);
         }
     }
 
-    pub(super) fn columns(&self, ids: &[u32]) -> Result<Vec<ArrayRef>> {
-        self.rows.columns(ids)
-    }
-
-    /// Frees the rows that were replaced, and those of `slots` that have none.
-    pub(super) fn forget(&mut self, mut slots: Vec<u32>) {
-        for id in self.replaced.drain(..) {
-            self.rows.remove(id);
-        }
-        slots.sort_unstable();
-        slots.dedup();
-        slots.retain(|slot| self.last[*slot as usize] == NONE);
-        self.interner.release(&slots);
+    /// Ends work on the batch: frees the rows that were replaced, and those of `slots` that have none.
+    pub(super) fn forget(&mut self, slots: Vec<u32>) -> Result<()> {
+        self.interner.release(&distinct_where(slots, |slot| self.last[slot as usize] == NONE));
+        self.store.close()
     }
 }
 
@@ -97,28 +73,21 @@ impl StateTable for KeyedRows {
     }
 
     fn memory_size(&self) -> usize {
-        self.interner.memory_size() + self.rows.memory_size() + self.last.capacity() * size_of::<u32>()
+        self.interner.memory_size() + self.store.memory_size() + self.last.capacity() * size_of::<RowId>()
     }
 
     fn snapshot(&self) -> Result<TableSnapshot> {
-        let live = self.rows.live();
-        let columns = self.rows.columns(&live)?;
-        let groups = key_groups(&self.key_columns(&columns), live.len())?;
-        let mut fields = vec![Arc::new(Field::new("key_group", DataType::UInt16, false))];
-        let mut saved: Vec<ArrayRef> = vec![Arc::new(UInt16Array::from(groups))];
-        fields.extend(self.schema.fields().iter().cloned());
-        saved.extend(columns);
-        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), saved)?;
-        Ok(TableSnapshot { name: self.name().to_string(), keyed: true, rows })
+        keyed_snapshot(self.name(), &self.keys, &self.store.rows(&self.store.live())?, vec![])
     }
 
-    fn restore(&mut self, rows: &RecordBatch) -> Result<()> {
-        let slots = self.intern(rows.columns(), rows.num_rows())?;
-        let encoded = self.encode(rows.columns())?;
-        for (row, slot) in slots.iter().enumerate() {
-            self.set(*slot, encoded.get(row))?;
+    fn restore(&mut self, saved: &RecordBatch) -> Result<()> {
+        let (batch, _) = split_extra(saved, self.store.schema(), 0)?;
+        let slots = self.intern(&batch)?;
+        self.store.open(&batch);
+        for (row, slot) in slots.into_iter().enumerate() {
+            self.set(slot, row);
         }
-        Ok(())
+        self.store.close()
     }
 
     fn evictable(&self) -> Option<Evictable> {

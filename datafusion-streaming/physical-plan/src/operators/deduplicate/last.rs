@@ -94,22 +94,20 @@ impl Operator for KeepLast {
             if last == NONE {
                 emitted.push(RowKind::Insert, state.store.place_in_batch(row));
             } else {
-                let changes_nothing = match is_rowtime {
-                    true => times[row] < state.times[slot as usize],
-                    false => !state.expiry.is_on() && state.store.equals(last, row, &self.compared),
-                };
-                if changes_nothing {
+                if is_rowtime && times[row] < state.times[slot as usize] {
                     continue;
                 }
-                if self.node.update_before {
-                    emitted.push(RowKind::UpdateBefore, state.store.place(last));
-                }
-                emitted.push(RowKind::UpdateAfter, state.store.place_in_batch(row));
+                let places = (state.store.place(last), state.store.place_in_batch(row));
+                emitted.push_update(places.0, places.1, self.node.update_before);
                 state.store.remove(last);
             }
             state.rows[slot as usize] = state.store.add(row);
             state.times[slot as usize] = times[row];
             state.expiry.touch(slot, cx.processing_time);
+        }
+        // by processing time a row that equals the last is kept in its stead, and nothing is told of it
+        if !is_rowtime && !state.expiry.is_on() {
+            emitted = emitted.without_repetitions(&state.store, &self.compared);
         }
         if let Some(changes) = emitted.finish(&state.store, &self.node.schema)? {
             out.data(changes);

@@ -12,7 +12,7 @@ use crate::runtime::{
     Context, Distribution, ElementStream, Flush, Operator, Output, StreamNode, StreamTask, StreamTraits,
     TableSnapshot,
 };
-use crate::state::{KeyInterner, StateTable};
+use crate::state::{KeyInterner, StateTable, distinct_where};
 
 /// Folds a changelog into the multiset of rows that is there at its end, in the order in which the
 /// rows came. What `collect()` reads of a changing query over bounded tables.
@@ -100,10 +100,7 @@ impl Operator for FinalTable {
                 gone.push(*slot);
             }
         }
-        gone.sort_unstable();
-        gone.dedup();
-        gone.retain(|slot| self.rows.counts[*slot as usize] == 0);
-        self.rows.keys.release(&gone);
+        self.rows.keys.release(&distinct_where(gone, |slot| self.rows.counts[slot as usize] == 0));
         Ok(())
     }
 

@@ -34,6 +34,8 @@ pub(super) struct BundledGroupAggregate {
     before_rows: u32,
     /// The partial aggregates of the bundle: slots, and the columns of states.
     partials: Vec<(Vec<u32>, Vec<ArrayRef>)>,
+    /// By slot, for touched ones: its number among them.
+    numbers: Vec<u32>,
     next_sweep: Option<i64>,
 }
 
@@ -49,6 +51,7 @@ impl BundledGroupAggregate {
             before: vec![],
             before_rows: 0,
             partials: vec![],
+            numbers: vec![],
             next_sweep: None,
         }
     }
@@ -135,19 +138,18 @@ impl BundledGroupAggregate {
                 .iter()
                 .try_for_each(|(slots, states)| self.groups.aggregates.merge_partial(slots, states));
         }
-        let mut place_of = vec![0; self.groups.keys.slots()];
-        for (place, slot) in (0..).zip(touched) {
-            place_of[*slot as usize] = place;
+        self.numbers.resize(self.groups.keys.slots(), 0);
+        for (number, slot) in (0..).zip(touched) {
+            self.numbers[*slot as usize] = number;
         }
         let mut merged = self.node.partial_aggregates()?;
         merged.grow(touched.len());
         for (slots, states) in &partials {
-            let places: Vec<u32> = slots.iter().map(|slot| place_of[*slot as usize]).collect();
-            merged.merge_partial(&places, states)?;
+            let numbers: Vec<u32> = slots.iter().map(|slot| self.numbers[*slot as usize]).collect();
+            merged.merge_partial(&numbers, states)?;
         }
-        let places: Vec<u32> = (0..touched.len() as u32).collect();
-        let states: Vec<_> = merged.partial(&places)?.into_iter().map(|(_, column)| column).collect();
-        self.groups.aggregates.merge_partial(touched, &states)
+        let all: Vec<u32> = (0..touched.len() as u32).collect();
+        self.groups.aggregates.merge_partial(touched, &merged.partial(&all)?)
     }
 
     /// Emits the net changes of the bundle and starts another.

@@ -11,7 +11,7 @@ use super::emit::{Emission, emit};
 use crate::changelog::ChangelogBatch;
 use crate::operators::aggregate::KeyedAggregates;
 use crate::runtime::{Context, Operator, Output};
-use crate::state::StateTable;
+use crate::state::{StateTable, distinct_where};
 
 pub(super) struct GroupAggregate {
     node: GroupAggregateNode,
@@ -73,9 +73,7 @@ impl GroupAggregate {
             *count += if retraction { -1 } else { 1 };
             fates.push(fate);
         }
-        dead.sort_unstable();
-        dead.dedup();
-        dead.retain(|slot| counts[*slot as usize] == 0);
+        let dead = distinct_where(dead, |slot| counts[slot as usize] == 0);
         if ignored.is_empty() {
             return Ok(Lives { slots, fates, rows: None, dead });
         }

@@ -12,6 +12,7 @@ use datafusion_common::Result;
 use super::side::{JoinSide, NONE};
 use super::{MAX_PAIR_BYTES, MAX_PAIRS, row_bytes};
 use crate::changelog::{ChangelogBatch, RowKind};
+use crate::operators::padded::padded_indices;
 use crate::runtime::Output;
 
 /// A column of a join's output.
@@ -99,7 +100,7 @@ impl<'a> Emission<'a> {
         let wants = |port: usize| {
             self.columns.iter().any(|column| matches!(column, OutputColumn::Input(of, _) if *of == port))
         };
-        let rows = (wants(self.port)).then(|| indices(&self.rows));
+        let rows = (wants(self.port)).then(|| padded_indices(&self.rows));
         let others = match wants(1 - self.port) {
             true => decode(&self.others, |ids| other.rows.columns(ids))?,
             false => vec![],
@@ -122,14 +123,6 @@ impl<'a> Emission<'a> {
         self.others.clear();
         self.marks.clear();
         Ok(())
-    }
-}
-
-/// Indices for `take`, NULL for [`NONE`].
-pub(super) fn indices(rows: &[u32]) -> UInt32Array {
-    match rows.contains(&NONE) {
-        true => rows.iter().map(|row| (*row != NONE).then_some(*row)).collect(),
-        false => UInt32Array::from(rows.to_vec()),
     }
 }
 

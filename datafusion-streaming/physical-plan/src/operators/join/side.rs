@@ -85,11 +85,23 @@ impl StateTable for JoinKeys {
     }
 }
 
+/// How the rows of an input are found that are taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Retraction {
+    /// None is.
+    #[default]
+    Never,
+    /// A join key has one row at most: that is it, as in Flink's JoinKeyContainsUniqueKey. A row that comes
+    /// replaces it.
+    ByKey,
+    /// By their content, equal ones counted.
+    ByContent,
+}
+
 /// What a side keeps of its rows besides their content.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SideOptions {
-    /// Rows may be retracted: they are found by their content, equal ones counted.
-    pub retracting: bool,
+    pub retraction: Retraction,
     /// For each row it is counted how many rows of the other side match it.
     pub matches: bool,
     /// Rows are forgotten this many milliseconds after they were last written; 0: never.
@@ -107,7 +119,7 @@ pub(super) struct JoinSide {
     heads: Vec<u32>,
     /// By row: its neighbours. Lists are rings, so that the end is found from the head.
     links: Vec<Link>,
-    /// By row, of a retracting side: how often it is there.
+    /// By row, where rows are found by their content: how often it is there.
     counts: Vec<u32>,
     /// By row: how many rows of the other side match it.
     matches: Vec<u32>,
@@ -144,7 +156,7 @@ impl JoinSide {
     ) -> Result<Self> {
         Ok(JoinSide {
             name,
-            rows: SideRows::try_new(&schema, options.retracting)?,
+            rows: SideRows::try_new(&schema, options.retraction == Retraction::ByContent)?,
             schema,
             keys,
             options,
@@ -224,7 +236,10 @@ impl JoinSide {
     /// How often a row is there.
     #[inline]
     pub(super) fn copies(&self, id: u32) -> u32 {
-        if self.options.retracting { self.counts[id as usize] } else { 1 }
+        match self.options.retraction {
+            Retraction::ByContent => self.counts[id as usize],
+            Retraction::Never | Retraction::ByKey => 1,
+        }
     }
 
     /// The number of rows of the other side that match a row.
@@ -243,9 +258,15 @@ impl JoinSide {
 
     /// Adds a row of the open batch that `matches` rows of the other side match; returns its id.
     pub(super) fn add(&mut self, row: usize, slot: u32, matches: u32, now: i64) -> Result<u32> {
-        if self.options.retracting
-            && let Some(id) = self.find(row, slot)
+        let known = match self.options.retraction {
+            Retraction::Never => None,
+            Retraction::ByKey | Retraction::ByContent => self.find(row, slot),
+        };
+        if let Some(id) = known
+            && self.options.retraction == Retraction::ByKey
         {
+            self.remove(id);
+        } else if let Some(id) = known {
             let expired = self.is_expired(id, now);
             let count = &mut self.counts[id as usize];
             *count = if expired { 1 } else { *count + 1 };
@@ -268,7 +289,7 @@ impl JoinSide {
         if self.links.len() < ids {
             self.links.resize(ids, Link::default());
         }
-        if self.options.retracting {
+        if self.options.retraction == Retraction::ByContent {
             self.counts.resize(ids, 0);
             self.counts[id as usize] = count;
         }
@@ -297,20 +318,22 @@ impl JoinSide {
         self.links[next as usize].previous = id;
     }
 
-    /// The row of a key that is equal to one of the open batch.
+    /// The row of a key that one of the open batch stands for.
     fn find(&mut self, row: usize, slot: u32) -> Option<u32> {
         let (head, links) = (self.heads[slot as usize], &self.links);
+        if self.options.retraction == Retraction::ByKey {
+            return Some(head).filter(|head| *head != NONE);
+        }
         let next = |id: &u32| Some(links[*id as usize].next).filter(|next| *next != head);
         self.rows.find(row, std::iter::successors(Some(head).filter(|head| *head != NONE), next))
     }
 
-    /// Takes back a row of a key that is equal to one of the open batch; returns whether it was there.
+    /// Takes back the row of a key that one of the open batch stands for; returns whether it was there.
     pub(super) fn retract(&mut self, row: usize, slot: u32, now: i64) -> bool {
         let Some(id) = self.find(row, slot) else { return false };
         let expired = self.is_expired(id, now);
-        let count = &mut self.counts[id as usize];
-        if *count > 1 && !expired {
-            *count -= 1;
+        if self.copies(id) > 1 && !expired {
+            self.counts[id as usize] -= 1;
             if self.options.ttl > 0 {
                 self.written[id as usize] = now;
             }

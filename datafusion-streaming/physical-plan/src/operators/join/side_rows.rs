@@ -9,8 +9,8 @@ use crate::state::{EncodedRows, RowArena, RowIndex, RowStore};
 
 /// Rows with ids. Rows are added from the batch that is open.
 ///
-/// Rows that may be retracted are kept as bytes, by which they are found: among those of the same key, as
-/// long as these are few, else by an index of all rows. Other rows stay in the batches that they came in,
+/// Rows that are found by their content are kept as bytes: they are looked for among those of the same key,
+/// as long as these are few, else in an index of all rows. Other rows stay in the batches that they came in,
 /// without being copied.
 pub(super) enum SideRows {
     Found { arena: RowArena, index: Option<RowIndex>, open: Option<EncodedRows> },
@@ -21,9 +21,9 @@ pub(super) enum SideRows {
 const FEW_ROWS: usize = 8;
 
 impl SideRows {
-    pub(super) fn try_new(schema: &SchemaRef, retracting: bool) -> Result<Self> {
+    pub(super) fn try_new(schema: &SchemaRef, found: bool) -> Result<Self> {
         let types: Vec<_> = schema.fields().iter().map(|field| field.data_type().clone()).collect();
-        Ok(match retracting {
+        Ok(match found {
             true => SideRows::Found { arena: RowArena::try_new(&types)?, index: None, open: None },
             false => SideRows::Shared { store: RowStore::new(schema.clone()), row_bytes: 0 },
         })
@@ -65,8 +65,7 @@ impl SideRows {
         }
     }
 
-    /// The row that is equal to one of the open batch; `of_key` are the rows of its key. Only rows that may
-    /// be retracted are found.
+    /// The row that is equal to one of the open batch; `of_key` are the rows of its key.
     #[inline]
     pub(super) fn find(&mut self, row: usize, of_key: impl Iterator<Item = u32>) -> Option<u32> {
         let SideRows::Found { arena, index, open } = self else { return None };

@@ -13,7 +13,8 @@ use super::heap::MatchHeap;
 use super::matcher::{KeyMatches, Matcher, Partial};
 use crate::runtime::{TableSnapshot, TimeAttributeKind};
 use crate::state::{
-    self, Evictable, KeyInterner, RowId, RowStore, StateTable, TimeQueue, keyed_snapshot, split_extra,
+    self, Evictable, KeyInterner, RowId, RowStore, StateTable, TimeQueue, distinct_where, keyed_snapshot,
+    split_extra,
 };
 
 /// A row that waits.
@@ -123,11 +124,8 @@ impl MatchState {
 
     /// The keys with matches that may have taken too long at a time.
     pub fn overdue(&mut self, time: i64) -> Vec<u32> {
-        let mut slots: Vec<u32> = self.deadlines.pop_until(time).map(|(_, slot)| slot).collect();
-        slots.sort_unstable();
-        slots.dedup();
-        slots.retain(|slot| !self.matches[*slot as usize].is_empty());
-        slots
+        let slots = self.deadlines.pop_until(time).map(|(_, slot)| slot);
+        distinct_where(slots, |slot| !self.matches[slot as usize].is_empty())
     }
 
     /// The places of due rows: the first of each key, then the second, and so on.
@@ -151,10 +149,9 @@ impl MatchState {
             self.store.remove(row);
         }
         self.store.close()?;
-        let mut empty = std::mem::take(&mut self.touched);
-        empty.sort_unstable();
-        empty.dedup();
-        empty.retain(|slot| self.waits[*slot as usize] == 0 && self.matches[*slot as usize].is_empty());
+        let empty = distinct_where(std::mem::take(&mut self.touched), |slot| {
+            self.waits[slot as usize] == 0 && self.matches[slot as usize].is_empty()
+        });
         self.keys.release(&empty);
         Ok(())
     }

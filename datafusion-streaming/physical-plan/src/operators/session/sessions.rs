@@ -10,7 +10,7 @@ use datafusion_common::{Result, internal_err};
 
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
-use crate::state::{Due, KeyInterner, StateTable};
+use crate::state::{Due, KeyInterner, StateTable, distinct_where};
 use crate::time::{LocalZone, TimeWindow};
 
 /// The end of a list of sessions.
@@ -267,11 +267,8 @@ impl Sessions {
     }
 
     /// Gives back the slots of keys that have no session.
-    pub(crate) fn forget_unused(&mut self, mut keys: Vec<u32>) {
-        keys.retain(|key| self.first[*key as usize] == NONE);
-        keys.sort_unstable();
-        keys.dedup();
-        self.keys.release(&keys);
+    pub(crate) fn forget_unused(&mut self, keys: Vec<u32>) {
+        self.keys.release(&distinct_where(keys, |key| self.first[key as usize] == NONE));
     }
 
     /// The number of slots in existence.

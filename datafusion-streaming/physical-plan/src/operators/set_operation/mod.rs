@@ -20,7 +20,7 @@ use crate::runtime::{
     TableSnapshot,
 };
 use crate::state::key_group::key_groups;
-use crate::state::{Evictable, KeyInterner, StateTable};
+use crate::state::{Evictable, KeyInterner, StateTable, distinct_where};
 
 /// The set operations that count rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd)]
@@ -142,10 +142,7 @@ impl Operator for Counting {
                 kinds.push(if after > before { RowKind::Insert } else { RowKind::Delete });
             }
         }
-        gone.sort_unstable();
-        gone.dedup();
-        gone.retain(|slot| self.rows.counts[*slot as usize] == [0, 0]);
-        self.rows.keys.release(&gone);
+        self.rows.keys.release(&distinct_where(gone, |slot| self.rows.counts[slot as usize] == [0, 0]));
         // whichever input it is of, the row is the one that is put out
         let (batch, _) = changes.take(&rows)?.into_parts();
         let batch = RecordBatch::try_new(Arc::clone(&self.node.schema), batch.columns().to_vec())?;

@@ -54,30 +54,59 @@ impl SliceAggregate {
         }
     }
 
-    /// The output for the window that ends at `end`.
-    fn fire(&mut self, end: i64) -> Result<Option<ChangelogBatch>> {
-        let slots = self.slots_of(end);
-        if self.slicing.first_slice(end) == end {
-            return self.rows_of(&slots, end);
+    /// Puts out what windows come to, given by their ends, in their order. Those that are one slice are put
+    /// out together.
+    fn fire(&mut self, ends: BTreeSet<i64>, out: &mut Output) -> Result<()> {
+        let mut fired = Fired::default();
+        for end in ends {
+            let slots = self.slots_of(end);
+            if self.slicing.first_slice(end) == end {
+                fired.add(self.slices.with_rows(&slots), self.window(end));
+                if fired.slots.len() >= TOGETHER_ROWS {
+                    self.put_out(std::mem::take(&mut fired), out)?;
+                }
+                continue;
+            }
+            let merged = self.slices.merged(&slots)?;
+            let mut fired = Fired::default();
+            fired.add(self.slices.with_rows(&merged), self.window(end));
+            self.put_out(fired, out)?;
+            self.slices.forget(&merged);
         }
-        let merged = self.slices.merged(&slots)?;
-        let output = self.rows_of(&merged, end)?;
-        self.slices.forget(&merged);
-        Ok(output)
+        self.put_out(fired, out)
     }
 
-    fn rows_of(&self, slots: &[u32], end: i64) -> Result<Option<ChangelogBatch>> {
-        let slots = self.slices.with_rows(slots);
+    fn window(&self, end: i64) -> TimeWindow {
+        TimeWindow { start: self.node.windows.assigner().start_of(end), end }
+    }
+
+    fn put_out(&self, Fired { slots, windows }: Fired, out: &mut Output) -> Result<()> {
         if slots.is_empty() {
-            return Ok(None);
+            return Ok(());
         }
         let (keys, _) = self.slices.keys_and_ends(&slots)?;
-        let windows = &self.node.windows;
-        let window = TimeWindow { start: windows.assigner().start_of(end), end };
         let values = self.slices.groups.aggregates.evaluate(&slots)?;
-        let of_windows = vec![window; slots.len()];
-        let rows = self.node.group.rows(keys, &of_windows, windows.zone(), values, &self.node.schema)?;
-        Ok(Some(ChangelogBatch::insert_only(rows)))
+        let zone = self.node.windows.zone();
+        let rows = self.node.group.rows(keys, &windows, zone, values, &self.node.schema)?;
+        out.data(ChangelogBatch::insert_only(rows));
+        Ok(())
+    }
+}
+
+/// So many groups are put out at once.
+const TOGETHER_ROWS: usize = 8192;
+
+/// Groups to put out: their slots and their windows.
+#[derive(Debug, Default)]
+struct Fired {
+    slots: Vec<u32>,
+    windows: Vec<TimeWindow>,
+}
+
+impl Fired {
+    fn add(&mut self, slots: Vec<u32>, window: TimeWindow) {
+        self.windows.resize(self.windows.len() + slots.len(), window);
+        self.slots.extend(slots);
     }
 }
 
@@ -105,11 +134,7 @@ impl Operator for SliceAggregate {
     }
 
     fn on_watermark(&mut self, watermark: Watermark, cx: &mut Context<'_>, out: &mut Output) -> Result<()> {
-        for end in self.due(cx.watermark, watermark) {
-            if let Some(output) = self.fire(end)? {
-                out.data(output);
-            }
-        }
+        self.fire(self.due(cx.watermark, watermark), out)?;
         while let Some((slice, _)) = self.slices.by_end.first_key_value() {
             let slice = *slice;
             if !self.has_passed(self.slicing.last_window(slice), watermark) {

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array,
 };
+use arrow::buffer::NullBuffer;
 use arrow::compute::take;
 use datafusion_common::{JoinSide, JoinType, Result};
 
 use super::{WindowJoinFilter, WindowJoinNode};
 use crate::changelog::ChangelogBatch;
+use crate::operators::padded::{NO_ROW, padded_indices};
 use crate::operators::window_rows::{WindowRows, replaced};
 use crate::runtime::{Context, Operator, Output};
 use crate::state::{KeyInterner, StateTable};
@@ -27,9 +29,6 @@ struct Pairs {
     left: Vec<u32>,
     right: Vec<u32>,
 }
-
-/// The end of a chain of rows of a key.
-const NONE: u32 = u32::MAX;
 
 /// So many rows of windows that fire together are joined together.
 const TOGETHER_ROWS: usize = 8192;
@@ -71,41 +70,27 @@ impl WindowJoin {
         right: &RecordBatch,
         windows: [Option<ArrayRef>; 2],
     ) -> Result<RecordBatch> {
-        let pairs = self.filtered(self.equal(left, right, windows)?, left, right)?;
-        let matched = |places: &[u32], rows: &RecordBatch| {
-            let mut found = vec![false; rows.num_rows()];
-            places.iter().for_each(|place| found[*place as usize] = true);
-            found
-        };
-        let places = |mask: Vec<bool>, wanted: bool| -> Vec<Option<u32>> {
-            (0u32..)
-                .zip(mask)
-                .filter(|(_, matched)| *matched == wanted)
-                .map(|(place, _)| Some(place))
-                .collect()
-        };
-        let (mut lefts, mut rights) = (vec![], vec![]);
-        match self.node.join_type {
-            JoinType::LeftSemi => lefts = places(matched(&pairs.left, left), true),
-            JoinType::LeftAnti => lefts = places(matched(&pairs.left, left), false),
-            JoinType::RightSemi => rights = places(matched(&pairs.right, right), true),
-            JoinType::RightAnti => rights = places(matched(&pairs.right, right), false),
-            join_type => {
-                let left_rest = matches!(join_type, JoinType::Left | JoinType::Full)
-                    .then(|| places(matched(&pairs.left, left), false))
-                    .unwrap_or_default();
-                let right_rest = matches!(join_type, JoinType::Right | JoinType::Full)
-                    .then(|| places(matched(&pairs.right, right), false))
-                    .unwrap_or_default();
-                lefts.extend(pairs.left.into_iter().map(Some));
-                rights.extend(pairs.right.into_iter().map(Some));
-                rights.resize(rights.len() + left_rest.len(), None);
+        let Pairs { left: mut lefts, right: mut rights } =
+            self.filtered(self.equal(left, right, windows)?, left, right)?;
+        let join_type = self.node.join_type;
+        let left_rest = || unmatched(&lefts, left.num_rows());
+        let right_rest = || unmatched(&rights, right.num_rows());
+        match join_type {
+            JoinType::LeftSemi => (lefts, rights) = (matched(&lefts, left.num_rows()), vec![]),
+            JoinType::LeftAnti => (lefts, rights) = (left_rest(), vec![]),
+            JoinType::RightSemi => (lefts, rights) = (vec![], matched(&rights, right.num_rows())),
+            JoinType::RightAnti => (lefts, rights) = (vec![], right_rest()),
+            JoinType::Left | JoinType::Right | JoinType::Full => {
+                let left_rest = if join_type == JoinType::Right { vec![] } else { left_rest() };
+                let right_rest = if join_type == JoinType::Left { vec![] } else { right_rest() };
+                rights.resize(rights.len() + left_rest.len(), NO_ROW);
                 lefts.extend(left_rest);
-                lefts.resize(lefts.len() + right_rest.len(), None);
+                lefts.resize(lefts.len() + right_rest.len(), NO_ROW);
                 rights.extend(right_rest);
             }
+            _ => {}
         }
-        self.output(left, right, lefts, rights)
+        self.output(left, right, &lefts, &rights)
     }
 
     /// The pairs with equal keys.
@@ -128,21 +113,27 @@ impl WindowJoin {
         interner.intern(&left_keys, left.num_rows(), &mut slots)?;
         let (right_slots, left_slots) = slots.split_at(right.num_rows());
 
-        let has_null = |keys: &[ArrayRef], row: usize| {
-            !self.node.null_equals_null && keys.iter().any(|key| key.is_null(row))
+        let nulls_of = |keys: &[ArrayRef]| match self.node.null_equals_null {
+            true => None,
+            false => keys.iter().fold(None, |nulls: Option<NullBuffer>, key| {
+                NullBuffer::union(nulls.as_ref(), key.logical_nulls().as_ref())
+            }),
         };
-        let mut first = vec![NONE; interner.slots()];
-        let mut next = vec![NONE; right.num_rows()];
+        let (left_nulls, right_nulls) = (nulls_of(&left_keys), nulls_of(&right_keys));
+        let has_null =
+            |nulls: &Option<NullBuffer>, row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let mut first = vec![NO_ROW; interner.slots()];
+        let mut next = vec![NO_ROW; right.num_rows()];
         for (row, slot) in right_slots.iter().enumerate().rev() {
-            if !has_null(&right_keys, row) {
+            if !has_null(&right_nulls, row) {
                 next[row] = first[*slot as usize];
                 first[*slot as usize] = row as u32;
             }
         }
         let mut pairs = Pairs::default();
         for (row, slot) in left_slots.iter().enumerate() {
-            let mut other = first[*slot as usize];
-            while other != NONE && !has_null(&left_keys, row) {
+            let mut other = if has_null(&left_nulls, row) { NO_ROW } else { first[*slot as usize] };
+            while other != NO_ROW {
                 pairs.left.push(row as u32);
                 pairs.right.push(other);
                 other = next[other as usize];
@@ -180,11 +171,11 @@ impl WindowJoin {
         &self,
         left: &RecordBatch,
         right: &RecordBatch,
-        lefts: Vec<Option<u32>>,
-        rights: Vec<Option<u32>>,
+        lefts: &[u32],
+        rights: &[u32],
     ) -> Result<RecordBatch> {
         let rows = lefts.len().max(rights.len());
-        let (lefts, rights) = (UInt32Array::from(lefts), UInt32Array::from(rights));
+        let (lefts, rights) = (padded_indices(lefts), padded_indices(rights));
         let column = |(side, column): &(JoinSide, usize)| {
             let (batch, places) = if *side == JoinSide::Left { (left, &lefts) } else { (right, &rights) };
             let values = batch.column(*column);
@@ -197,6 +188,25 @@ impl WindowJoin {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), columns, &options)?)
     }
+}
+
+/// Which of so many rows are among the places.
+fn is_matched(places: &[u32], rows: usize) -> Vec<bool> {
+    let mut found = vec![false; rows];
+    places.iter().for_each(|place| found[*place as usize] = true);
+    found
+}
+
+/// The rows that are among the places, ascending.
+fn matched(places: &[u32], rows: usize) -> Vec<u32> {
+    let found = is_matched(places, rows);
+    (0..rows as u32).filter(|row| found[*row as usize]).collect()
+}
+
+/// The rows that are not.
+fn unmatched(places: &[u32], rows: usize) -> Vec<u32> {
+    let found = is_matched(places, rows);
+    (0..rows as u32).filter(|row| !found[*row as usize]).collect()
 }
 
 impl Operator for WindowJoin {

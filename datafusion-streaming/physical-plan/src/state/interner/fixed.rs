@@ -15,6 +15,7 @@ use arrow::datatypes::{TimestampMicrosecondType, TimestampMillisecondType, Times
 use arrow::datatypes::{TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use datafusion_common::{Result, internal_err};
 
+use super::range_table::{Range, RangeTable};
 use super::slot_table::{NO_SLOT, SlotTable, Tag};
 use super::{FreeSlots, hash_word};
 
@@ -64,27 +65,46 @@ pub(super) fn is_fixed(data_type: &DataType) -> bool {
 /// So many rows are looked up at once.
 const BLOCK_ROWS: usize = 256;
 
+/// Keys in a hash table are looked at for whether they are numbers close together when there are so many,
+/// and whenever there are twice as many.
+const FIRST_LOOK: usize = 4096;
+
 /// Keys of `N` words. The NULLs of the columns are bits of a byte beside them, which is kept only
 /// from the first NULL on.
 #[derive(Debug)]
 pub struct FixedKeys<const N: usize> {
     types: [DataType; N],
-    table: SlotTable,
+    table: Table,
     words: Vec<[u64; N]>,
     nulls: Vec<u8>,
     free: FreeSlots,
     seed: u64,
+    /// So many keys in a hash table are looked at for whether they are numbers close together.
+    next_look: usize,
+}
+
+/// Where the slots of keys are found. Whole numbers are in a range as long as they are close enough together
+/// and none is NULL; other keys are hashed.
+#[derive(Debug)]
+enum Table {
+    Range(RangeTable),
+    Hash(SlotTable),
 }
 
 impl<const N: usize> FixedKeys<N> {
     pub(super) fn new(types: [DataType; N]) -> Self {
+        let is_number = matches!(&types[..], [one] if !one.is_floating());
         FixedKeys {
             types,
-            table: SlotTable::default(),
+            table: match is_number {
+                true => Table::Range(RangeTable::default()),
+                false => Table::Hash(SlotTable::default()),
+            },
             words: vec![],
             nulls: vec![],
             free: FreeSlots::default(),
             seed: RandomState::new().hash_one(N),
+            next_look: if is_number { FIRST_LOOK } else { usize::MAX },
         }
     }
 
@@ -97,7 +117,11 @@ impl<const N: usize> FixedKeys<N> {
     }
 
     pub(super) fn memory_size(&self) -> usize {
-        self.table.memory_size()
+        let table = match &self.table {
+            Table::Range(table) => table.memory_size(),
+            Table::Hash(table) => table.memory_size(),
+        };
+        table
             + self.words.capacity() * size_of::<[u64; N]>()
             + self.nulls.capacity()
             + self.free.0.capacity() * size_of::<u32>()
@@ -113,7 +137,10 @@ impl<const N: usize> FixedKeys<N> {
         };
         let rows = words[0].len();
         if self.nulls.is_empty() && columns.iter().all(|column| column.null_count() == 0) {
-            self.intern_words::<false>(words, &[], rows, slots);
+            if !self.intern_numbers(&words[0], slots) {
+                self.intern_words::<false>(words, &[], rows, slots);
+                self.look_for_range();
+            }
             return Ok(());
         }
         self.nulls.resize(self.words.len(), 0);
@@ -127,6 +154,33 @@ impl<const N: usize> FixedKeys<N> {
         Ok(())
     }
 
+    /// Interns keys in the range that the keys are in; `false`, and nothing is done, where there is none that
+    /// these fit.
+    fn intern_numbers(&mut self, numbers: &[u64], slots: &mut Vec<u32>) -> bool {
+        let Table::Range(table) = &mut self.table else { return false };
+        let start = slots.len();
+        slots.extend(numbers.iter().map(|number| table.get(*number as i64)));
+        let found = &mut slots[start..];
+        let missing = found.iter().filter(|slot| **slot == NO_SLOT).count();
+        let new = found.iter().zip(numbers).filter(|(slot, _)| **slot == NO_SLOT);
+        let Some(range) = Range::of(new.map(|(_, number)| *number as i64)) else { return true };
+        if !table.make_room(range, missing) {
+            slots.truncate(start);
+            return false;
+        }
+        for (slot, number) in found.iter_mut().zip(numbers).filter(|(slot, _)| **slot == NO_SLOT) {
+            *slot = table.get(*number as i64);
+            if *slot == NO_SLOT {
+                *slot = self.free.take(self.words.len());
+                table.insert(*number as i64, *slot);
+                let mut key = [0; N];
+                key[0] = *number;
+                put_at(&mut self.words, *slot, key);
+            }
+        }
+        true
+    }
+
     /// Works on blocks of rows: first it reads the table's entries for all of them, then the keys that those
     /// point to, so that the processor waits for many at once. Only keys that are not where a search begins
     /// are searched for one by one.
@@ -138,6 +192,7 @@ impl<const N: usize> FixedKeys<N> {
         slots: &mut Vec<u32>,
     ) {
         let nulls_at = |row: usize| if NULLS { nulls[row] } else { 0 };
+        let mut table = self.take_hash_table();
         let mut tags = [0 as Tag; BLOCK_ROWS];
         let mut found = [NO_SLOT; BLOCK_ROWS];
         for start in (0..rows).step_by(BLOCK_ROWS) {
@@ -147,7 +202,7 @@ impl<const N: usize> FixedKeys<N> {
             }
             let (found, tags) = (&mut found[..block.len()], &tags[..block.len()]);
             for (found, tag) in found.iter_mut().zip(tags) {
-                *found = self.table.first(*tag);
+                *found = table.first(*tag);
             }
             let mut are_all_found = true;
             for (found, row) in found.iter_mut().zip(block.clone()) {
@@ -158,12 +213,14 @@ impl<const N: usize> FixedKeys<N> {
             if !are_all_found {
                 for ((found, tag), row) in found.iter_mut().zip(tags).zip(block) {
                     if *found == NO_SLOT {
-                        *found = self.intern_key::<NULLS>(*tag, key_at(words, row), nulls_at(row));
+                        *found =
+                            self.intern_key::<NULLS>(&mut table, *tag, key_at(words, row), nulls_at(row));
                     }
                 }
             }
             slots.extend_from_slice(found);
         }
+        self.table = Table::Hash(table);
     }
 
     /// Whether a slot, if it exists, has this key.
@@ -172,31 +229,72 @@ impl<const N: usize> FixedKeys<N> {
         self.words.get(slot as usize) == Some(&key) && (!NULLS || self.nulls[slot as usize] == nulls)
     }
 
-    fn intern_key<const NULLS: bool>(&mut self, tag: Tag, key: [u64; N], nulls: u8) -> u32 {
-        if let Some(slot) = self.table.find(tag, |slot| self.has_key::<NULLS>(slot, key, nulls)) {
+    fn intern_key<const NULLS: bool>(
+        &mut self,
+        table: &mut SlotTable,
+        tag: Tag,
+        key: [u64; N],
+        nulls: u8,
+    ) -> u32 {
+        if let Some(slot) = table.find(tag, |slot| self.has_key::<NULLS>(slot, key, nulls)) {
             return slot;
         }
         let slot = self.free.take(self.words.len());
-        self.table.insert(tag, slot);
-        if slot as usize == self.words.len() {
-            self.words.push(key);
-            if NULLS {
-                self.nulls.push(nulls);
-            }
-        } else {
-            self.words[slot as usize] = key;
-            if NULLS {
-                self.nulls[slot as usize] = nulls;
-            }
+        table.insert(tag, slot);
+        put_at(&mut self.words, slot, key);
+        if NULLS {
+            put_at(&mut self.nulls, slot, nulls);
         }
         slot
+    }
+
+    /// The hash table of all keys, which is put back when it has been used.
+    fn take_hash_table(&mut self) -> SlotTable {
+        match std::mem::replace(&mut self.table, Table::Hash(SlotTable::default())) {
+            Table::Hash(table) => table,
+            Table::Range(numbers) => {
+                let mut table = SlotTable::default();
+                for slot in numbers.slots() {
+                    table.insert(SlotTable::tag(hash_key(self.words[slot as usize], 0, self.seed)), slot);
+                }
+                self.next_look = self.next_look.max(2 * table.len());
+                table
+            }
+        }
+    }
+
+    /// Leaves hashing if the keys turn out to be numbers close together: a few of very many are not.
+    fn look_for_range(&mut self) {
+        let Table::Hash(table) = &self.table else { return };
+        let keys = table.len();
+        if keys < self.next_look {
+            return;
+        }
+        self.next_look = 2 * keys;
+        let numbers = || table.slots().map(|slot| self.words[slot as usize][0] as i64);
+        // most keys that lie far apart are known by some of them
+        let Some(range) = Range::of(numbers().take(64))
+            .filter(|some| some.is_narrow(keys))
+            .and_then(|_| Range::of(numbers()))
+        else {
+            return;
+        };
+        let mut numbers = RangeTable::default();
+        if numbers.make_room(range, keys) {
+            table.slots().for_each(|slot| numbers.insert(self.words[slot as usize][0] as i64, slot));
+            self.table = Table::Range(numbers);
+        }
     }
 
     pub(super) fn release(&mut self, slots: &[u32]) {
         for slot in slots {
             let key = self.words[*slot as usize];
             let nulls = self.nulls.get(*slot as usize).copied().unwrap_or(0);
-            if self.table.remove(SlotTable::tag(hash_key(key, nulls, self.seed)), *slot) {
+            let was_there = match &mut self.table {
+                Table::Range(table) => table.remove(key[0] as i64, *slot),
+                Table::Hash(table) => table.remove(SlotTable::tag(hash_key(key, nulls, self.seed)), *slot),
+            };
+            if was_there {
                 self.free.0.push(*slot);
             }
         }
@@ -212,6 +310,15 @@ impl<const N: usize> FixedKeys<N> {
             column_of_words(words, nulls, data_type)
         };
         self.types.iter().enumerate().map(column).collect()
+    }
+}
+
+/// Puts a value into its slot, the next new one or an old one.
+#[inline]
+fn put_at<T>(column: &mut Vec<T>, slot: u32, value: T) {
+    match column.get_mut(slot as usize) {
+        Some(place) => *place = value,
+        None => column.push(value),
     }
 }
 

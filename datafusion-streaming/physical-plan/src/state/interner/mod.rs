@@ -3,13 +3,14 @@
 //! | keys | kept as |
 //! |---|---|
 //! | none | the one slot 0 ([`KeyInterner::Global`]) |
-//! | one or two columns of at most 8 bytes | words ([`fixed`]) |
+//! | one or two columns of at most 8 bytes | words ([`fixed`]), whole numbers close together in a [`range_table`] |
 //! | one string or binary column | bytes in an arena ([`bytes`]) |
 //! | anything else | arrow-row bytes in an arena ([`rows`]) |
 //! | any of these and a window | the slot of the key, and that of the window ([`windows`]) |
 
 mod bytes;
 mod fixed;
+mod range_table;
 mod rows;
 mod slot_table;
 mod windows;

@@ -94,6 +94,16 @@ impl SlotTable {
         }
     }
 
+    /// The number of slots.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The slots, in no order.
+    pub(super) fn slots(&self) -> impl Iterator<Item = u32> {
+        self.entries.iter().filter(|entry| **entry != 0).map(|entry| *entry as u32 - 1)
+    }
+
     /// Bytes held.
     pub(super) fn memory_size(&self) -> usize {
         self.entries.capacity() * size_of::<u64>()
@@ -173,6 +183,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(table.len, model.len());
+        assert_eq!(table.len(), model.len());
     }
 }

@@ -160,3 +160,62 @@ fn closed_windows_leave_no_memory() -> Result<()> {
     assert_eq!(sizes[999], sizes[9]);
     Ok(())
 }
+
+/// Numbers that lie close together, far apart and close together again, NULLs among them at the end, against a
+/// map.
+#[test]
+fn numbers_are_found_however_far_they_lie_apart() -> Result<()> {
+    let mut keys = KeyInterner::try_new(&[DataType::Int64])?;
+    let mut model = BTreeMap::<Option<i64>, u32>::new();
+    let mut random = 11u64;
+    let mut next = |bound: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 33) as i64 % bound as i64
+    };
+    for round in 0..200 {
+        let number = |spread: i64| match round {
+            0..40 => round * 40 + spread % 500,
+            40..80 => spread * 1_000_003 - (1 << 40),
+            80..160 => spread % 50_000,
+            _ => i64::MIN + spread,
+        };
+        let rows: Vec<Option<i64>> =
+            (0..300).map(|_| Some(number(next(2_000_000))).filter(|_| round < 190 || next(3) > 0)).collect();
+        let column: ArrayRef = Arc::new(rows.iter().copied().collect::<Int64Array>());
+        for (row, slot) in rows.iter().zip(intern(&mut keys, &[column])?) {
+            assert_eq!(*model.entry(*row).or_insert(slot), slot, "{row:?} in round {round}");
+        }
+        let slots: Vec<u32> = model.values().copied().collect();
+        let read = keys.columns(&slots)?;
+        let read: Vec<_> = read[0].as_primitive::<Int64Type>().iter().collect();
+        assert_eq!(read, model.keys().copied().collect::<Vec<_>>());
+        // some keys go; between the phases nearly all
+        let keeps = if round % 40 == 39 { 500 } else { 7 };
+        let gone: Vec<_> =
+            model.keys().copied().filter(|_| next(keeps) != 0 || keeps == 7 && next(2) == 0).collect();
+        let gone: Vec<_> = if keeps == 7 { gone.into_iter().take(60).collect() } else { gone };
+        let slots: Vec<u32> = gone.iter().filter_map(|key| model.remove(key)).collect();
+        keys.release(&slots);
+        let mut live: Vec<u32> = model.values().copied().collect();
+        live.sort_unstable();
+        assert_eq!(keys.live_slots(), live);
+    }
+    Ok(())
+}
+
+#[test]
+fn numbers_close_together_take_few_bytes_whatever_the_order_they_come_in() -> Result<()> {
+    let count = 200_000u64;
+    let (mut spread, mut close) =
+        (KeyInterner::try_new(&[DataType::Int64])?, KeyInterner::try_new(&[DataType::Int64])?);
+    for start in (0..count).step_by(4_000) {
+        // a permutation: at first the keys seem to be far apart
+        let numbers = (start..start + 4_000).map(|i| (i * 7_919 % count) as i64);
+        let far = numbers.clone().map(|number| number * 1_000_003);
+        intern(&mut close, &[Arc::new(Int64Array::from_iter_values(numbers))])?;
+        intern(&mut spread, &[Arc::new(Int64Array::from_iter_values(far))])?;
+    }
+    assert_eq!((close.slots(), spread.slots()), (200_000, 200_000));
+    assert!(close.memory_size() < spread.memory_size(), "{} {}", close.memory_size(), spread.memory_size());
+    Ok(())
+}

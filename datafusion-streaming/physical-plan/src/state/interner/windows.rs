@@ -30,6 +30,7 @@ pub struct WindowKeys {
     unused: usize,
     windows: Vec<Window>,
     by_end: HashMap<i64, u32, RandomState>,
+    recent: RecentWindows,
     free_windows: Vec<u32>,
     /// By slot.
     places: Vec<Place>,
@@ -64,6 +65,7 @@ impl WindowKeys {
             unused: 0,
             windows: vec![],
             by_end: HashMap::default(),
+            recent: RecentWindows::default(),
             free_windows: vec![],
             places: vec![],
             free: FreeSlots::default(),
@@ -98,13 +100,11 @@ impl WindowKeys {
         let mut keys = vec![];
         self.keys.intern(columns, rows, &mut keys)?;
         self.windows_of.resize(self.keys.slots(), FREE);
-        let mut last = None;
         for (key, end) in keys.into_iter().zip(ends.values()) {
-            let window = match last {
-                Some((known, window)) if known == *end => window,
-                _ => self.window(*end),
+            let window = match self.recent.get(*end) {
+                Some(window) => window,
+                None => self.window(*end),
             };
-            last = Some((*end, window));
             slots.push(self.slot(key, window));
         }
         Ok(())
@@ -122,6 +122,7 @@ impl WindowKeys {
     /// The number of a window.
     fn window(&mut self, end: i64) -> u32 {
         if let Some(window) = self.by_end.get(&end) {
+            self.recent.put(end, *window);
             return *window;
         }
         let opened = Window { end, slots: SlotMap::default() };
@@ -136,6 +137,7 @@ impl WindowKeys {
             }
         };
         self.by_end.insert(end, window);
+        self.recent.put(end, window);
         window
     }
 
@@ -170,6 +172,7 @@ impl WindowKeys {
             }
             if of_window.slots.len == 0 {
                 self.by_end.remove(&of_window.end);
+                self.recent.forget(of_window.end);
                 of_window.slots = SlotMap::default();
                 self.free_windows.push(window);
             }
@@ -199,6 +202,43 @@ impl WindowKeys {
         let ends = places().map(|place| self.windows[place.window as usize].end);
         columns.push(Arc::new(TimestampMillisecondArray::from_iter_values(ends)));
         Ok(columns)
+    }
+}
+
+/// Windows that were asked for lately: rows of few windows come together, but not those of one.
+#[derive(Debug)]
+struct RecentWindows([(i64, u32); RECENT]);
+
+const RECENT: usize = 64;
+
+impl Default for RecentWindows {
+    fn default() -> Self {
+        RecentWindows([(0, NONE); RECENT])
+    }
+}
+
+impl RecentWindows {
+    /// Ends are multiples of something: a multiplication spreads them.
+    #[inline]
+    fn place(end: i64) -> usize {
+        ((end as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - RECENT.ilog2())) as usize
+    }
+
+    #[inline]
+    fn get(&self, end: i64) -> Option<u32> {
+        let (known, window) = self.0[Self::place(end)];
+        (known == end && window != NONE).then_some(window)
+    }
+
+    fn put(&mut self, end: i64, window: u32) {
+        self.0[Self::place(end)] = (end, window);
+    }
+
+    fn forget(&mut self, end: i64) {
+        let recent = &mut self.0[Self::place(end)];
+        if recent.0 == end {
+            recent.1 = NONE;
+        }
     }
 }
 

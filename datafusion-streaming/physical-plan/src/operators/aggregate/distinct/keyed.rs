@@ -9,7 +9,7 @@ use datafusion_common::{Result, internal_datafusion_err};
 use datafusion_streaming_udfs::aggregate::{DistinctRows, Fate};
 
 use super::MergedValues;
-use crate::state::KeyInterner;
+use crate::state::{KeyInterner, distinct_where};
 
 /// The values in every group, all of them in one table of keys.
 ///
@@ -184,16 +184,11 @@ impl KeyedValues {
     }
 
     /// Gives back the members without counts.
-    fn release(&mut self, mut absent: Vec<u32>) {
-        if absent.is_empty() {
-            return;
-        }
-        absent.sort_unstable();
-        absent.dedup();
+    fn release(&mut self, absent: Vec<u32>) {
         let width = self.filters;
-        absent.retain(|member| {
-            self.owners[*member as usize] != NONE
-                && self.counts[*member as usize * width..][..width].iter().all(|count| *count == 0)
+        let absent = distinct_where(absent, |member| {
+            self.owners[member as usize] != NONE
+                && self.counts[member as usize * width..][..width].iter().all(|count| *count == 0)
         });
         for member in &absent {
             let owner = std::mem::replace(&mut self.owners[*member as usize], NONE);

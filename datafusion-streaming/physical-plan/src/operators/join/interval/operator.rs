@@ -10,7 +10,7 @@ use crate::operators::join::emission::Emission;
 use crate::operators::join::side::{JoinKeys, JoinSide, NONE};
 use crate::operators::join::{LEFT, RIGHT};
 use crate::runtime::{Context, Operator, Output};
-use crate::state::{StateTable, TimeQueue};
+use crate::state::{StateTable, TimeQueue, distinct_where};
 use crate::time::{Watermark, millis_of};
 
 pub(super) struct IntervalJoin {
@@ -105,13 +105,16 @@ impl IntervalJoin {
             }
             emission.flush(side)?;
         }
-        let mut slots: Vec<u32> = ended.iter().map(|id| side.remove(*id)).collect();
+        let slots: Vec<u32> = ended.iter().map(|id| side.remove(*id)).collect();
         side.rows.close()?;
-        slots.sort_unstable();
-        slots.dedup();
-        slots.retain(|slot| self.sides.iter().all(|side| !side.has_rows(*slot)));
-        self.keys.release(&slots);
+        self.release(slots);
         Ok(())
+    }
+
+    /// Gives back the slots of keys of which no side has a row.
+    fn release(&mut self, slots: Vec<u32>) {
+        let has_rows = |slot| self.sides.iter().any(|side| side.has_rows(slot));
+        self.keys.release(&distinct_where(slots, |slot| slot != NONE && !has_rows(slot)));
     }
 }
 
@@ -170,10 +173,7 @@ impl Operator for IntervalJoin {
         emission.flush(other)?;
         this.rows.close()?;
 
-        unused.sort_unstable();
-        unused.dedup();
-        unused.retain(|slot| *slot != NONE && self.sides.iter().all(|side| !side.has_rows(*slot)));
-        self.keys.release(&unused);
+        self.release(unused);
         Ok(())
     }
 

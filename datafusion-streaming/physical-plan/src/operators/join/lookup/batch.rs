@@ -10,9 +10,9 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use super::LookupJoinNode;
 use crate::changelog::ChangelogBatch;
-use crate::operators::join::emission::indices;
 use crate::operators::join::side::{JoinKeys, NONE};
 use crate::operators::join::{LEFT, pairs_at_once, row_bytes};
+use crate::operators::padded::padded_indices;
 use crate::runtime::Output;
 
 /// A batch and the keys of its rows.
@@ -154,7 +154,8 @@ impl Pairs<'_> {
         if len == 0 {
             return Ok(());
         }
-        let (rows, others) = (UInt32Array::from(std::mem::take(&mut self.rows)), indices(&self.others));
+        let (rows, others) =
+            (UInt32Array::from(std::mem::take(&mut self.rows)), padded_indices(&self.others));
         self.others.clear();
         let own = self.changes.batch().columns().iter().map(|column| take(column, &rows, None));
         let found = self.found.columns.iter().map(|column| take(column, &others, None));
@@ -173,7 +174,7 @@ impl Pairs<'_> {
         let len = self.rows.len();
         let mask = match &self.node.residual {
             Some(residual) if len > 0 => {
-                let (rows, others) = (UInt32Array::from(self.rows.clone()), indices(&self.others));
+                let (rows, others) = (UInt32Array::from(self.rows.clone()), padded_indices(&self.others));
                 Some(residual.evaluate(len, |port, place| {
                     Ok(match port == LEFT {
                         true => take(self.changes.batch().column(place), &rows, None)?,

@@ -8,6 +8,7 @@ use datafusion_common::Result;
 use super::LookupTable;
 use super::batch::{FoundRows, evaluated};
 use crate::operators::join::side::{JoinKeys, NONE};
+use crate::state::distinct_where;
 
 /// A table as it was when it was read.
 pub(super) struct FullTable {
@@ -46,9 +47,7 @@ impl FullTable {
                 *slot = NONE;
             }
         }
-        unknown.sort_unstable();
-        unknown.dedup();
-        self.keys.release(&unknown);
+        self.keys.release(&distinct_where(unknown, |_| true));
         Ok(slots)
     }
 

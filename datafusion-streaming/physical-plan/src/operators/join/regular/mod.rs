@@ -25,7 +25,7 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use self::bundled::{BundledJoin, Input};
 use self::operator::RegularJoin;
-use super::side::{JoinKeys, JoinSide, SideOptions};
+use super::side::{JoinKeys, JoinSide, Retraction, SideOptions};
 use super::{LEFT, OutputColumn, RIGHT, Residual};
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::operators::aggregate::Bundling;
@@ -43,7 +43,7 @@ pub struct RegularJoinNode {
     null_safe: bool,
     residual: Option<Residual>,
     inputs: [SchemaRef; 2],
-    retracting: [bool; 2],
+    retractions: [Retraction; 2],
     ttl: [i64; 2],
     columns: Vec<OutputColumn>,
     schema: SchemaRef,
@@ -115,11 +115,23 @@ impl RegularJoinNode {
             null_safe: spec.null_safe,
             residual: spec.residual,
             inputs: spec.inputs,
-            retracting: modes.map(|mode| !mode.is_insert_only()),
+            retractions: modes.map(|mode| match mode.is_insert_only() {
+                true => Retraction::Never,
+                false => Retraction::ByContent,
+            }),
             ttl,
             schema: spec.schema,
             bundling: None,
         })
+    }
+
+    /// The node for inputs that have, where `unique` says so, one row at most of a join key.
+    pub fn with_unique_join_keys(self, unique: [bool; 2]) -> Self {
+        let retraction = |port: usize| match self.retractions[port] {
+            Retraction::ByContent if unique[port] => Retraction::ByKey,
+            other => other,
+        };
+        RegularJoinNode { retractions: [retraction(LEFT), retraction(RIGHT)], ..self }
     }
 
     /// The node with mini-batch: changes are folded by a key that identifies the rows of their side, if
@@ -136,7 +148,7 @@ impl RegularJoinNode {
         let form = Form::of(self.join_type);
         let side = |port: usize, name: &'static str| {
             let options = SideOptions {
-                retracting: self.retracting[port],
+                retraction: self.retractions[port],
                 matches: form.counts_matches(port),
                 ttl: self.ttl[port],
             };
@@ -168,10 +180,7 @@ impl RegularJoinNode {
             let covers = move |key: &&Vec<usize>| self.keys[port].iter().all(|column| key.contains(column));
             inputs[port].upsert_keys.iter().filter(covers)
         };
-        let is_unique = |port: usize| {
-            let within = |key: &Vec<usize>| key.iter().all(|column| self.keys[port].contains(column));
-            inputs[port].upsert_keys.iter().any(within)
-        };
+        let is_unique = |port: usize| has_unique_key_in(inputs[port], &self.keys[port]);
         let mut keys: Vec<Vec<usize>> = vec![];
         match Form::of(self.join_type) {
             Form::Pairs { padded } => {
@@ -196,6 +205,11 @@ impl RegularJoinNode {
         keys.truncate(MAX_UPSERT_KEYS);
         keys
     }
+}
+
+/// Whether an input has one row at most for each value of these columns.
+pub fn has_unique_key_in(input: &StreamTraits, columns: &[usize]) -> bool {
+    input.upsert_keys.iter().any(|key| key.iter().all(|column| columns.contains(column)))
 }
 
 /// What is put out of a join.

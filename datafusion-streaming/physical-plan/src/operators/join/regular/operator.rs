@@ -9,7 +9,7 @@ use crate::operators::join::emission::Emission;
 use crate::operators::join::side::{JoinKeys, JoinSide, NONE};
 use crate::operators::join::{LEFT, RIGHT};
 use crate::runtime::{Context, Operator, Output};
-use crate::state::StateTable;
+use crate::state::{StateTable, distinct_where};
 
 pub(super) struct RegularJoin {
     node: RegularJoinNode,
@@ -36,11 +36,9 @@ impl RegularJoin {
     }
 
     /// Gives back the slots of keys of which no side has a row.
-    fn release(&mut self, mut slots: Vec<u32>) {
-        slots.sort_unstable();
-        slots.dedup();
-        slots.retain(|slot| *slot != NONE && self.sides.iter().all(|side| !side.has_rows(*slot)));
-        self.keys.release(&slots);
+    fn release(&mut self, slots: impl IntoIterator<Item = u32>) {
+        let has_rows = |slot| self.sides.iter().any(|side| side.has_rows(slot));
+        self.keys.release(&distinct_where(slots, |slot| slot != NONE && !has_rows(slot)));
     }
 
     fn schedule_sweep(&mut self, now: i64) {
@@ -105,7 +103,7 @@ impl Operator for RegularJoin {
 
         if changes.kinds().is_some() {
             let retractions = (0..slots.len()).filter(|row| changes.kind(*row).is_retraction());
-            self.release(retractions.map(|row| slots[row]).collect());
+            self.release(retractions.map(|row| slots[row]));
         }
         self.schedule_sweep(now);
         Ok(())

@@ -189,3 +189,42 @@ fn a_bundle_ends_when_it_is_full() -> Result<()> {
     assert_eq!(output(node.operator()?, input)?, ["+I 1 10 1 5", "+I 2 20 NULL NULL"]);
     Ok(())
 }
+
+/// Inputs with one row at most of a join key: it is taken back whatever it says, and replaced by what comes.
+#[test]
+fn unique_join_keys_need_no_content() -> Result<()> {
+    let changes = [
+        (0, "+I 1 10"),
+        (1, "+I 1 20"),
+        (0, "-U 1 10"),
+        (0, "+U 1 11"),
+        (1, "-D 1 99"),
+        (1, "+I 1 21"),
+        (0, "+I 1 12"),
+        (1, "-D 1 21"),
+        (1, "+I 1 22"),
+        (0, "-D _ 5"),
+    ];
+    let elements: Vec<_> =
+        changes.iter().map(|(port, change)| Ok((*port, rows(&[*change], false)?))).collect::<Result<_>>()?;
+    let node = node(JoinType::Left)?.with_unique_join_keys([true, true]);
+    let expected = [
+        "+I 1 10 NULL NULL",
+        "-D 1 10 NULL NULL",
+        "+I 1 10 1 20",
+        "-D 1 10 1 20",
+        "+I 1 11 1 20",
+        "-D 1 11 1 99",
+        "+I 1 11 NULL NULL",
+        "-D 1 11 NULL NULL",
+        "+I 1 11 1 21",
+        "+I 1 12 1 21",
+        "-D 1 12 1 21",
+        "+I 1 12 NULL NULL",
+        "-D 1 12 NULL NULL",
+        "+I 1 12 1 22",
+        "-D NULL 5 NULL NULL",
+    ];
+    assert_eq!(output(node.operator()?, elements)?, expected);
+    Ok(())
+}

@@ -14,7 +14,7 @@ use crate::operators::join::emission::decode;
 use crate::operators::join::side::{JoinKeys, NONE};
 use crate::operators::join::{LEFT, OutputColumn};
 use crate::runtime::{Context, Operator, Output};
-use crate::state::StateTable;
+use crate::state::{StateTable, distinct_where};
 use crate::time::Watermark;
 
 pub(super) struct TemporalJoin {
@@ -95,10 +95,8 @@ impl Operator for TemporalJoin {
         }
         let mut touched = self.versions.prune(watermark.0);
         touched.extend(released.iter().flat_map(|released| &released.slots));
-        touched.sort_unstable();
-        touched.dedup();
-        touched.retain(|slot| !self.waiting.has_rows(*slot) && !self.versions.has_rows(*slot));
-        self.keys.release(&touched);
+        let has_rows = |slot| self.waiting.has_rows(slot) || self.versions.has_rows(slot);
+        self.keys.release(&distinct_where(touched, |slot| !has_rows(slot)));
         out.watermark(watermark);
         Ok(())
     }

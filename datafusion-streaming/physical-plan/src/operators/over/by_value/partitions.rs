@@ -12,8 +12,8 @@ use crate::operators::aggregate::{AggregateCall, Aggregates};
 use crate::operators::over::OverCall;
 use crate::runtime::TableSnapshot;
 use crate::state::{
-    Evictable, Expiry, KeyInterner, RowId, RowStore, SortKey, SortKeys, StateTable, keyed_snapshot,
-    split_extra,
+    Evictable, Expiry, KeyInterner, RowId, RowStore, SortKey, SortKeys, StateTable, distinct_where,
+    keyed_snapshot, split_extra,
 };
 
 /// Blocks up to so many rows: a change computes the results of one anew.
@@ -280,10 +280,8 @@ impl<K: SortKey> Partitions<K> {
     }
 
     /// Gives back the slots of those partitions that have no rows.
-    pub(super) fn release(&mut self, mut slots: Vec<u32>) {
-        slots.sort_unstable();
-        slots.dedup();
-        slots.retain(|slot| self.partitions[*slot as usize].blocks.is_empty());
+    pub(super) fn release(&mut self, slots: Vec<u32>) {
+        let slots = distinct_where(slots, |slot| self.partitions[slot as usize].blocks.is_empty());
         for slot in &slots {
             self.expiry.forget(*slot);
         }

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion_common::{Result, ScalarValue, internal_err, plan_err};
+use datafusion_common::{Result, internal_err, plan_err};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion_physical_expr::expressions::{Column, Literal, cast};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateInputMode, AggregateOutputMode};
-use datafusion_streaming_physical_plan::operators::aggregate::{AdaptedAggregate, AggregateCall};
+use datafusion_streaming_physical_plan::operators::aggregate::{
+    AdaptedAggregate, AggregateCall, arguments_read,
+};
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::expand::{ExpandNode, GroupingSet};
 use datafusion_streaming_physical_plan::operators::group_aggregate::GroupAggregateNode;
@@ -19,7 +21,9 @@ use datafusion_streaming_physical_plan::operators::window_aggregate::{
     EmitStrategy, GroupColumn, WindowAggregateNode,
 };
 use datafusion_streaming_physical_plan::runtime::{Monotonicity, StreamExec, WindowProperties};
-use datafusion_streaming_udfs::aggregate::{FlinkAggregateUdf, StreamingAggregate, streaming_aggregate_of};
+use datafusion_streaming_udfs::aggregate::{
+    AggregateKind, FlinkAggregateUdf, StreamingAggregate, streaming_aggregate_of,
+};
 
 use super::appended::traits_of;
 use super::emit_strategy::emit_strategy;
@@ -186,9 +190,9 @@ fn without_needless_retraction(mut call: AggregateCall, input: &Arc<dyn Executio
     };
     let traits = stream.traits();
     call.appends_only = call.filter.is_none()
-        && match call.function.name() {
-            "max" => traits.monotonicity_of(*arg) == Monotonicity::Increasing,
-            "min" => traits.monotonicity_of(*arg) == Monotonicity::Decreasing,
+        && match call.function.kind() {
+            AggregateKind::Max => traits.monotonicity_of(*arg) == Monotonicity::Increasing,
+            AggregateKind::Min => traits.monotonicity_of(*arg) == Monotonicity::Decreasing,
             _ => false,
         };
     call
@@ -221,20 +225,16 @@ fn plan_call(
     columns: &mut InputColumns,
 ) -> Result<AggregateCall> {
     let function = streaming_aggregate_of(call.fun()).unwrap_or_else(|| adapted(call));
-    check_call(call, &columns.input)?;
+    check_call(call, function.kind(), &columns.input)?;
     let display = call.human_display().unwrap_or(call.name()).to_string();
-    let mut args = call.expressions();
-    if function.name() == "count" && args.iter().all(is_not_null_literal) {
-        // COUNT(*) comes as the count of a literal
-        args.clear();
-    }
+    let args = arguments_read(function.as_ref(), call.expressions());
     let mut arg =
         |(number, arg): (usize, &Arc<dyn PhysicalExpr>)| columns.add(arg, &format!("{display}.{number}"));
     Ok(AggregateCall {
         args: args.iter().enumerate().map(&mut arg).collect::<Result<_>>()?,
         filter: filter.map(|filter| columns.add(filter, &format!("{display}.filter"))).transpose()?,
         // the extremes of distinct values are those of all
-        distinct: call.is_distinct() && !matches!(function.name(), "min" | "max"),
+        distinct: call.is_distinct() && !function.kind().is_extreme(),
         function,
         ignore_nulls: call.ignore_nulls(),
         appends_only: false,
@@ -252,7 +252,7 @@ fn adapted(call: &AggregateFunctionExpr) -> Arc<dyn StreamingAggregate> {
 }
 
 /// Refuses what Flink's functions do not take, and DataFusion's do.
-fn check_call(call: &AggregateFunctionExpr, input: &Schema) -> Result<()> {
+fn check_call(call: &AggregateFunctionExpr, kind: AggregateKind, input: &Schema) -> Result<()> {
     if !call.order_bys().is_empty() {
         return plan_err!("{}: the values of an aggregate over a stream have no ORDER BY", call.name());
     }
@@ -260,10 +260,10 @@ fn check_call(call: &AggregateFunctionExpr, input: &Schema) -> Result<()> {
         return Ok(());
     }
     let args = call.expressions();
-    if call.fun().name() == "count" && args.len() > 1 {
+    if kind == AggregateKind::Count && args.len() > 1 {
         return plan_err!("{}: COUNT takes one column", call.name());
     }
-    if call.fun().name() == "listagg" && args.get(1).is_some_and(|separator| !separator.is::<Literal>()) {
+    if kind == AggregateKind::ListAgg && args.get(1).is_some_and(|separator| !separator.is::<Literal>()) {
         return plan_err!("{}: the separator of LISTAGG must be a literal", call.name());
     }
     let nested = args
@@ -274,12 +274,6 @@ fn check_call(call: &AggregateFunctionExpr, input: &Schema) -> Result<()> {
         Some(data_type) => plan_err!("{}: DISTINCT does not take a {data_type}", call.name()),
         None => Ok(()),
     }
-}
-
-fn is_not_null_literal(expression: &Arc<dyn PhysicalExpr>) -> bool {
-    expression
-        .downcast_ref::<Literal>()
-        .is_some_and(|literal| !matches!(literal.value(), ScalarValue::Null) && !literal.value().is_null())
 }
 
 /// The columns that an aggregation reads, each once.
@@ -332,7 +326,8 @@ fn needless(
     let is_unique =
         input.traits().upsert_keys.iter().any(|key| key.iter().all(|column| group.contains(column)));
     let is_value = |call: &AggregateCall| {
-        matches!(call.function.name(), "sum" | "min" | "max") && call.filter.is_none() && !call.distinct
+        let kind = call.function.kind();
+        (kind == AggregateKind::Sum || kind.is_extreme()) && call.filter.is_none() && !call.distinct
     };
     if group.is_empty() || !is_unique || !calls.iter().all(is_value) {
         return Ok(None);

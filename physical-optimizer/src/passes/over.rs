@@ -11,7 +11,7 @@ use datafusion_physical_expr::expressions::{CastExpr, Literal};
 use datafusion_physical_expr::window::{PlainAggregateWindowExpr, SlidingAggregateWindowExpr, WindowExpr};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::windows::WindowUDFExpr;
-use datafusion_streaming_physical_plan::operators::aggregate::AggregateCall;
+use datafusion_streaming_physical_plan::operators::aggregate::{AggregateCall, arguments_read};
 use datafusion_streaming_physical_plan::operators::over::{
     FrameUnits, OverCall, OverFrame, OverNode, ValueOverNode,
 };
@@ -261,19 +261,12 @@ fn plan_aggregate(call: &AggregateFunctionExpr, columns: &mut Appended) -> Resul
     let Some(streaming) = streaming_aggregate_of(call.fun()) else {
         return plan_err!("the aggregate function {} has no streaming form", call.fun().name());
     };
-    let mut args = call.expressions();
-    let is_literal = |arg: &Arc<dyn PhysicalExpr>| {
-        arg.downcast_ref::<Literal>().is_some_and(|literal| !literal.value().is_null())
-    };
-    if streaming.name() == "count" && args.iter().all(is_literal) {
-        // COUNT(*) comes as the count of a literal
-        args.clear();
-    }
+    let args = arguments_read(streaming.as_ref(), call.expressions());
     Ok(AggregateCall {
         args: columns.places(&args)?,
         filter: None,
         // the extremes of distinct values are those of all
-        distinct: call.is_distinct() && !matches!(streaming.name(), "min" | "max"),
+        distinct: call.is_distinct() && !streaming.kind().is_extreme(),
         function: streaming,
         ignore_nulls: call.ignore_nulls(),
         appends_only: false,

@@ -28,7 +28,9 @@ use datafusion_streaming_physical_plan::operators::aggregate::{AggregateCall, di
 use datafusion_streaming_physical_plan::operators::calc::CalcNode;
 use datafusion_streaming_physical_plan::operators::expand::GroupingSet;
 use datafusion_streaming_physical_plan::runtime::StreamExec;
-use datafusion_streaming_udfs::aggregate::{Count, StreamingAggregate, Sum0, mean_of_parts_udf};
+use datafusion_streaming_udfs::aggregate::{
+    AggregateKind, Count, StreamingAggregate, Sum0, mean_of_parts_udf,
+};
 
 use super::aggregate::{GroupBy, expand, group_aggregate};
 use super::appended::Appended;
@@ -103,13 +105,17 @@ impl Part {
     fn of(call: &AggregateCall, input: &Arc<dyn ExecutionPlan>) -> Option<Self> {
         let constants = call.args.iter().skip(1).map(|arg| constant(input, *arg)).collect::<Option<_>>()?;
         let part = |last| Some(Part { is_mean: false, last, constants });
-        match call.function.name() {
-            "avg" => Some(Part { is_mean: true, last: Arc::new(Sum0), constants: vec![] }),
-            "count" | "$sum0" => part(Arc::new(Sum0)),
-            "min" | "max" | "sum" | "single_value" | "first_value" | "last_value" | "listagg" => {
-                part(Arc::clone(&call.function))
-            }
-            _ => None,
+        match call.function.kind() {
+            AggregateKind::Avg => Some(Part { is_mean: true, last: Arc::new(Sum0), constants: vec![] }),
+            AggregateKind::Count | AggregateKind::Sum0 => part(Arc::new(Sum0)),
+            AggregateKind::Min
+            | AggregateKind::Max
+            | AggregateKind::Sum
+            | AggregateKind::SingleValue
+            | AggregateKind::FirstValue
+            | AggregateKind::LastValue
+            | AggregateKind::ListAgg => part(Arc::clone(&call.function)),
+            AggregateKind::Other => None,
         }
     }
 
@@ -150,9 +156,10 @@ fn bucketed(
     input: &Arc<dyn ExecutionPlan>,
     buckets: u32,
 ) -> Result<FirstLevel> {
-    let is_split = |call: &AggregateCall| {
-        call.distinct || matches!(call.function.name(), "min" | "max" | "first_value" | "last_value")
+    let keeps_all = |kind: AggregateKind| {
+        kind.is_extreme() || matches!(kind, AggregateKind::FirstValue | AggregateKind::LastValue)
     };
+    let is_split = |call: &AggregateCall| call.distinct || keeps_all(call.function.kind());
     let schema = input.schema();
     let mut columns = Appended::to(&schema);
     // the column that each call is split by, and the bucket of each such column

@@ -13,7 +13,7 @@ use super::column::{
     Element, Values, gather_counts, grow, merge_counts, merge_slot_counts, state_column, vec_size,
 };
 use super::signature::numeric_argument;
-use super::{AggregateArgs, AggregateState, StreamingAggregate};
+use super::{AggregateArgs, AggregateKind, AggregateState, StreamingAggregate};
 use crate::decimal::{self, MAX_PRECISION};
 
 /// The least scale of the mean of decimals.
@@ -29,6 +29,10 @@ pub struct Avg;
 impl StreamingAggregate for Avg {
     fn name(&self) -> &str {
         "avg"
+    }
+
+    fn kind(&self) -> AggregateKind {
+        AggregateKind::Avg
     }
 
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {

@@ -8,7 +8,7 @@ use datafusion_common::{Result, plan_err};
 
 use super::cells::{CellState, Cells};
 use super::column::{gather_counts, grow, merge_counts, merge_slot_counts, state_column, vec_size};
-use super::{AggregateArgs, AggregateState, StreamingAggregate};
+use super::{AggregateArgs, AggregateKind, AggregateState, StreamingAggregate};
 
 /// `COUNT(*)`, `COUNT(a)` and `COUNT(a, b, …)`: the rows in which no argument is NULL. A BIGINT,
 /// never NULL. `COUNT(*)` is the count of a constant.
@@ -18,6 +18,10 @@ pub struct Count;
 impl StreamingAggregate for Count {
     fn name(&self) -> &str {
         "count"
+    }
+
+    fn kind(&self) -> AggregateKind {
+        AggregateKind::Count
     }
 
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {

@@ -15,7 +15,7 @@ use super::column::{Element, grow, grow_with, state_column, vec_size};
 use super::entries::{EntryLists, entry_lists, list_type};
 use super::members::{Members, dispatch_members};
 use super::signature::{one_argument, storage_type};
-use super::{AggregateArgs, AggregateState, StreamingAggregate};
+use super::{AggregateArgs, AggregateKind, AggregateState, StreamingAggregate};
 
 /// `FIRST_VALUE`: the value that came first of those that are not NULL. See [`LastValue`].
 #[derive(Debug)]
@@ -30,10 +30,14 @@ pub struct FirstValue;
 pub struct LastValue;
 
 macro_rules! streaming_aggregate {
-    ($function:ty, $end:ty, $name:literal) => {
+    ($function:ident, $end:ty, $name:literal) => {
         impl StreamingAggregate for $function {
             fn name(&self) -> &str {
                 $name
+            }
+
+            fn kind(&self) -> AggregateKind {
+                AggregateKind::$function
             }
 
             fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {

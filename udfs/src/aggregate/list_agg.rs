@@ -13,7 +13,7 @@ use super::lists::{Form, List, Lists};
 use super::members::Text;
 use super::signature::storage_type;
 use super::text::{TextOutput, TextValues, is_text};
-use super::{AggregateArgs, AggregateState, StreamingAggregate};
+use super::{AggregateArgs, AggregateKind, AggregateState, StreamingAggregate};
 use crate::types::type_name;
 
 /// `LISTAGG(text [, separator])`: the texts of a group that are not NULL, in the order of their arrival,
@@ -25,6 +25,10 @@ pub struct ListAgg;
 impl StreamingAggregate for ListAgg {
     fn name(&self) -> &str {
         "listagg"
+    }
+
+    fn kind(&self) -> AggregateKind {
+        AggregateKind::ListAgg
     }
 
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {

@@ -14,7 +14,7 @@ use super::frame_extremes::FrameExtremes;
 use super::members::{Native, Text};
 use super::signature::{one_argument, storage_type};
 use super::string_extreme::StringExtremes;
-use super::{AggregateArgs, AggregateState, StreamingAggregate};
+use super::{AggregateArgs, AggregateKind, AggregateState, StreamingAggregate};
 use crate::types::type_name;
 
 /// `MIN`: the least value that is not NULL. See [`Max`].
@@ -34,6 +34,10 @@ pub struct Max;
 impl StreamingAggregate for Min {
     fn name(&self) -> &str {
         "min"
+    }
+
+    fn kind(&self) -> AggregateKind {
+        AggregateKind::Min
     }
 
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {
@@ -60,6 +64,10 @@ impl StreamingAggregate for Min {
 impl StreamingAggregate for Max {
     fn name(&self) -> &str {
         "max"
+    }
+
+    fn kind(&self) -> AggregateKind {
+        AggregateKind::Max
     }
 
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {

@@ -67,7 +67,9 @@ pub use min_max::{Max, Min};
 pub use percentile::Percentile;
 pub use registry::{flink_aggregates, streaming_aggregate_of};
 pub use single_value::SingleValue;
-pub use state::{AggregateArgs, AggregateState, Fate, Fold, OutputLayout, Rows, StreamingAggregate};
+pub use state::{
+    AggregateArgs, AggregateKind, AggregateState, Fate, Fold, OutputLayout, Rows, StreamingAggregate,
+};
 pub use statistics::Statistic;
 pub use sum::Sum;
 pub use sum0::Sum0;

@@ -13,7 +13,7 @@ use super::column::Element;
 use super::column::{gather_counts, grow, state_column, vec_size};
 use super::members::{Members, dispatch_members};
 use super::signature::{one_argument, storage_type};
-use super::{AggregateArgs, AggregateState, StreamingAggregate};
+use super::{AggregateArgs, AggregateKind, AggregateState, StreamingAggregate};
 
 /// `SINGLE_VALUE`: the value of the one row of a scalar subquery. A second row that lives at the same
 /// time fails the query, also one with a NULL.
@@ -23,6 +23,10 @@ pub struct SingleValue;
 impl StreamingAggregate for SingleValue {
     fn name(&self) -> &str {
         "single_value"
+    }
+
+    fn kind(&self) -> AggregateKind {
+        AggregateKind::SingleValue
     }
 
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {

@@ -131,12 +131,53 @@ pub struct AggregateArgs<'a> {
     pub ignore_nulls: bool,
 }
 
+/// Which of the functions an aggregate is of whose algebra the planner makes use: that it only grows with its
+/// rows, say, or that it can be made of parts. A name does not tell, since users may give theirs any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AggregateKind {
+    /// COUNT.
+    Count,
+    /// SUM.
+    Sum,
+    /// `$SUM0`, a sum that is 0 over no rows.
+    Sum0,
+    /// AVG.
+    Avg,
+    /// MIN.
+    Min,
+    /// MAX.
+    Max,
+    /// FIRST_VALUE.
+    FirstValue,
+    /// LAST_VALUE.
+    LastValue,
+    /// SINGLE_VALUE.
+    SingleValue,
+    /// LISTAGG.
+    ListAgg,
+    /// Any other, users' among them.
+    #[default]
+    Other,
+}
+
+impl AggregateKind {
+    /// Whether it is MIN or MAX.
+    pub fn is_extreme(self) -> bool {
+        matches!(self, AggregateKind::Min | AggregateKind::Max)
+    }
+}
+
 /// An aggregate function of Flink's: its types and its state.
 ///
 /// [`FlinkAggregateUdf`](super::FlinkAggregateUdf) makes a DataFusion `AggregateUDF` of it.
 pub trait StreamingAggregate: Send + Sync + Debug {
     /// The function's name in SQL, in lower case.
     fn name(&self) -> &str;
+
+    /// Which of the functions it is that the planner knows.
+    fn kind(&self) -> AggregateKind {
+        AggregateKind::Other
+    }
 
     /// Other names of the function.
     fn aliases(&self) -> &[String] {

@@ -13,7 +13,7 @@ use super::column::{
     vec_size,
 };
 use super::signature::numeric_argument;
-use super::{AggregateArgs, AggregateState, StreamingAggregate};
+use super::{AggregateArgs, AggregateKind, AggregateState, StreamingAggregate};
 use crate::decimal::MAX_PRECISION;
 
 /// `SUM`: an integer keeps its type and wraps, a FLOAT is added in 32 bits, a DECIMAL(p, s) becomes
@@ -27,6 +27,10 @@ pub struct Sum;
 impl StreamingAggregate for Sum {
     fn name(&self) -> &str {
         "sum"
+    }
+
+    fn kind(&self) -> AggregateKind {
+        AggregateKind::Sum
     }
 
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {

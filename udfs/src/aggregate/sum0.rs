@@ -11,7 +11,7 @@ use super::cells::{CellState, Cells};
 use super::column::{Element, Values, state_column};
 use super::signature::numeric_argument;
 use super::sum::sum_type;
-use super::{AggregateArgs, AggregateState, StreamingAggregate};
+use super::{AggregateArgs, AggregateKind, AggregateState, StreamingAggregate};
 
 /// `$SUM0`: as [`Sum`](super::Sum), but the sum of no value is zero. Flink plans it where an
 /// optimisation needs a sum that is not NULL.
@@ -21,6 +21,10 @@ pub struct Sum0;
 impl StreamingAggregate for Sum0 {
     fn name(&self) -> &str {
         "$sum0"
+    }
+
+    fn kind(&self) -> AggregateKind {
+        AggregateKind::Sum0
     }
 
     fn aliases(&self) -> &[String] {

@@ -10,7 +10,9 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
-use datafusion_streaming_physical_plan::operators::aggregate::{AdaptedAggregate, AggregateCall};
+use datafusion_streaming_physical_plan::operators::aggregate::{
+    AdaptedAggregate, AggregateCall, arguments_read,
+};
 use datafusion_streaming_physical_plan::operators::match_recognize::{
     MatchRecognizeNode, PatternExpressions, PatternReference,
 };
@@ -101,21 +103,14 @@ fn aggregate_call(
     else {
         return internal_err!("{call} is not an aggregate");
     };
-    let mut args = params.args.iter().map(|arg| create(arg, input)).collect::<Result<Vec<_>>>()?;
+    let args = params.args.iter().map(|arg| create(arg, input)).collect::<Result<Vec<_>>>()?;
     let function = streaming_aggregate_of(&func).unwrap_or_else(|| {
         let constant = |arg: &Arc<dyn PhysicalExpr>| {
             arg.downcast_ref::<Literal>().map(|literal| literal.value().clone())
         };
         Arc::new(AdaptedAggregate::new(Arc::clone(&func), args.iter().map(constant).collect()))
     });
-    let is_value = |arg: &Arc<dyn PhysicalExpr>| {
-        arg.downcast_ref::<Literal>().is_some_and(|literal| !literal.value().is_null())
-    };
-    if function.name() == "count" && args.iter().all(is_value) {
-        // COUNT(*) comes as the count of a literal
-        args.clear();
-    }
-    let places = args.into_iter().map(|arg| {
+    let places = arguments_read(function.as_ref(), args).into_iter().map(|arg| {
         arguments.push(arg);
         arguments.len() - 1
     });

@@ -7,8 +7,11 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::and_kleene;
 use arrow::datatypes::{DataType, Field};
 use datafusion_common::{Result, exec_err};
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::expressions::Literal;
 use datafusion_streaming_udfs::aggregate::{
-    AggregateArgs, AggregateState, DistinctRows, Fate, Fold, OutputLayout, Rows, StreamingAggregate,
+    AggregateArgs, AggregateKind, AggregateState, DistinctRows, Fate, Fold, OutputLayout, Rows,
+    StreamingAggregate,
 };
 
 use super::distinct::{DistinctUse, DistinctValues};
@@ -38,6 +41,20 @@ pub struct AggregateCall {
 impl fmt::Display for AggregateCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.display)
+    }
+}
+
+/// The arguments of a call that it reads: none of COUNT(*), which comes as the count of a literal.
+pub fn arguments_read(
+    function: &dyn StreamingAggregate,
+    args: Vec<Arc<dyn PhysicalExpr>>,
+) -> Vec<Arc<dyn PhysicalExpr>> {
+    let is_value = |arg: &Arc<dyn PhysicalExpr>| {
+        arg.downcast_ref::<Literal>().is_some_and(|literal| !literal.value().is_null())
+    };
+    match function.kind() == AggregateKind::Count && args.iter().all(is_value) {
+        true => vec![],
+        false => args,
     }
 }
 

@@ -14,6 +14,6 @@ mod tests;
 pub use adapted::{AdaptedAggregate, RetractableUdaf};
 pub use bucket::distinct_bucket_udf;
 pub use bundle::{Bundle, Bundling};
-pub use call::{AggregateCall, Aggregates, FoldedBatch};
+pub use call::{AggregateCall, Aggregates, FoldedBatch, arguments_read};
 pub use keyed::KeyedAggregates;
 pub(crate) use net_changes::{Changed, NetChanges};

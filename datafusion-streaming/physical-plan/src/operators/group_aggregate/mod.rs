@@ -115,12 +115,12 @@ impl GroupAggregateNode {
             return vec![];
         }
         let of_call = |call: &AggregateCall| {
-            let own = match call.function.name() {
+            let own = match call.function.kind() {
                 // an update of a row does not change how many there are
-                "count" => return Monotonicity::Increasing,
-                "max" => Monotonicity::Increasing,
-                "min" => Monotonicity::Decreasing,
-                "sum"
+                AggregateKind::Count => return Monotonicity::Increasing,
+                AggregateKind::Max => Monotonicity::Increasing,
+                AggregateKind::Min => Monotonicity::Decreasing,
+                AggregateKind::Sum
                     if input.mode.is_insert_only()
                         && call.args.first().is_some_and(|arg| input.never_negative.contains(arg)) =>
                 {

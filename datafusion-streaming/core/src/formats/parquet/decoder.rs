@@ -30,13 +30,14 @@ pub(in crate::formats) struct ParquetDecoder {
     rows: Option<u64>,
 }
 
+/// How far a file has been read.
 pub(super) enum State {
     /// There is no file, or no more of it.
     Idle,
     /// What the file says of itself, at its end, is needed first.
     Footer { footer: Box<ParquetMetaDataPushDecoder>, size: u64, row: u64, batch_size: usize },
     /// Its columns come, in batches.
-    Rows { rows: ParquetPushDecoder, sources: Vec<Option<usize>> },
+    Rows { rows: Box<ParquetPushDecoder>, sources: Vec<Option<usize>> },
 }
 
 impl ParquetDecoder {
@@ -123,7 +124,7 @@ impl ParquetDecoder {
         if skipped > 0 {
             builder = builder.with_offset(usize::try_from(skipped).map_err(malformed)?);
         }
-        Ok(State::Rows { rows: builder.build().map_err(malformed)?, sources })
+        Ok(State::Rows { rows: Box::new(builder.build().map_err(malformed)?), sources })
     }
 }
 

@@ -233,7 +233,7 @@ impl Folder {
 
     /// The rows of the sink whose files are no lines.
     fn archived(&self) -> Result<Vec<String>> {
-        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let ctx = SessionContext::new();
             install(&ctx)?;

@@ -169,7 +169,7 @@ async fn a_folder_is_watched_for_new_files() -> Result<()> {
     assert_eq!(rows(&ctx, "SELECT n FROM doubled").await?, ["+I 2", "+I 4"]);
     run(&ctx, "INSERT INTO numbers VALUES (3)").await?;
     until(|| job.metrics().rows_written == 3).await;
-    job.stop_with_savepoint(None).await?;
+    job.stop_with_savepoint(Some("savepoints")).await?;
     assert_eq!(rows(&ctx, "SELECT n FROM doubled").await?, ["+I 2", "+I 4", "+I 6"]);
     Ok(())
 }

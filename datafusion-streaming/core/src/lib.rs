@@ -31,6 +31,8 @@
 //! | [`jobs`] | queries to leave running: checkpoints, restarts, savepoints |
 //! | [`checkpoint`] | checkpoints on durable storage |
 //! | [`timestamps`] | how TIMESTAMP and TIMESTAMP_LTZ are held, and how to read them |
+//!
+//! The cargo feature `parquet` adds the format of that name to [`formats`].
 
 pub mod checkpoint;
 pub mod filesystem;

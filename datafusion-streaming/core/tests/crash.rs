@@ -15,6 +15,8 @@ use std::process::{Child, Command, Stdio};
 
 use datafusion::common::Result;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion_streaming::changelog::ChangelogBatch;
+use datafusion_streaming::changelog::pretty::changelog_lines;
 use datafusion_streaming::jobs::JobStatus;
 use datafusion_streaming::{FlinkJobs, FlinkSql, install};
 
@@ -23,7 +25,11 @@ const ROWS: usize = 12_000;
 const CHILD: &str = "CRASH_TEST_FOLDER";
 const PARALLELISM: &str = "CRASH_TEST_PARALLELISM";
 
-const SINKS: [&str; 5] = ["firsts", "windows", "joined", "top", "totals"];
+const SINKS: [&str; 6] = ["firsts", "windows", "joined", "top", "totals", ARCHIVE];
+
+/// The sink of a bulk format, where there is one.
+const ARCHIVE: &str = "archive";
+const ARCHIVE_FORMAT: &str = if cfg!(feature = "parquet") { "parquet" } else { "csv" };
 
 const TABLES: [&str; 7] = [
     "CREATE TABLE events (id BIGINT, k INT, v BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) \
@@ -42,6 +48,13 @@ const TABLES: [&str; 7] = [
      WITH ('connector' = 'filesystem', 'path' = 'totals', 'format' = 'debezium-json')",
 ];
 
+fn archive() -> String {
+    format!(
+        "CREATE TABLE {ARCHIVE} (id BIGINT, ts TIMESTAMP(3), k INT) PARTITIONED BY (k) WITH ('connector' = \
+         'filesystem', 'path' = '{ARCHIVE}', 'format' = '{ARCHIVE_FORMAT}', 'sink.rolling-policy.file-size' = '2kb')"
+    )
+}
+
 const JOB: &str = "EXECUTE STATEMENT SET BEGIN
     INSERT INTO firsts SELECT id, v FROM (
         SELECT *, ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) AS rn FROM events) WHERE rn = 1;
@@ -51,6 +64,7 @@ const JOB: &str = "EXECUTE STATEMENT SET BEGIN
     INSERT INTO top SELECT k, id, v FROM (
         SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id) AS rn FROM events) WHERE rn <= 3;
     INSERT INTO totals SELECT k, COUNT(*), SUM(v) FROM events GROUP BY k;
+    INSERT INTO archive SELECT id, ts, k FROM events WHERE k < 4;
 END";
 
 /// The job itself, in a child process.
@@ -72,6 +86,7 @@ fn run_job(folder: &Path) -> Result<()> {
         for table in TABLES {
             ctx.flink_sql(table).await?;
         }
+        ctx.flink_sql(&archive()).await?;
         let job = ctx.flink_job(JOB).await?.name("crash").start().await?;
         assert_eq!(job.wait().await?, JobStatus::Finished);
         Ok(())
@@ -198,20 +213,46 @@ impl Folder {
             .any(|entry| entry.join("manifest.json").exists())
     }
 
-    /// The lines in the files of each sink, sorted. No hidden file may be left.
+    /// The rows in the files of each sink, sorted. No hidden file may be left.
     fn output(&self) -> BTreeMap<&'static str, Vec<String>> {
-        let lines = |sink: &'static str| {
-            let mut lines = vec![];
-            for file in entries(&self.0.path().join(sink)) {
-                let name = file.file_name().unwrap().to_string_lossy().to_string();
+        let rows = |sink: &'static str| {
+            let files = files(&self.0.path().join(sink));
+            for file in &files {
+                let name = file.file_name().unwrap().to_string_lossy();
                 assert!(!name.starts_with('.'), "{sink}/{name} was left");
-                lines.extend(std::fs::read_to_string(&file).unwrap().lines().map(str::to_string));
             }
-            lines.sort();
-            (sink, lines)
+            let mut rows = match sink {
+                ARCHIVE => self.archived().unwrap(),
+                _ => files.iter().flat_map(|file| lines(file)).collect(),
+            };
+            rows.sort();
+            (sink, rows)
         };
-        SINKS.into_iter().map(lines).collect()
+        SINKS.into_iter().map(rows).collect()
     }
+
+    /// The rows of the sink whose files are no lines.
+    fn archived(&self) -> Result<Vec<String>> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let ctx = SessionContext::new();
+            install(&ctx)?;
+            ctx.flink_sql(&format!("SET 'streaming.base_dir' = '{}'", self.0.path().display())).await?;
+            ctx.flink_sql(&archive()).await?;
+            let batches = ctx.flink_sql(&format!("SELECT * FROM {ARCHIVE}")).await?.collect().await?;
+            changelog_lines(&batches.into_iter().map(ChangelogBatch::insert_only).collect::<Vec<_>>())
+        })
+    }
+}
+
+fn lines(file: &Path) -> Vec<String> {
+    std::fs::read_to_string(file).unwrap().lines().map(str::to_string).collect()
+}
+
+/// The files in a folder and its folders.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let below = |entry: PathBuf| if entry.is_dir() { files(&entry) } else { vec![entry] };
+    entries(folder).into_iter().flat_map(below).collect()
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

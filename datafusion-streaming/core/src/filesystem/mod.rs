@@ -5,10 +5,11 @@
 //! ```
 //!
 //! - [`FileLocation`]: where the files are, resolved from the option `path`;
-//! - [`FilesystemReader`]: their records as batches of changes, from any position on;
+//! - [`FilesystemReader`]: their rows as batches of changes, from any position on;
 //! - [`FilesystemWriter`]: the way back.
 
 mod commit;
+mod files;
 mod input;
 mod location;
 mod options;

@@ -4,21 +4,18 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use datafusion::common::{DataFusionError, Result, ScalarValue, exec_datafusion_err, exec_err};
+use datafusion::common::{Result, exec_datafusion_err, exec_err};
 use datafusion_streaming_physical_plan::changelog::ChangelogBatch;
 use datafusion_streaming_physical_plan::time::Clock;
 use object_store::ObjectMeta;
 use regex::Regex;
 
-use super::input::Input;
+use super::files::{Files, OpenFile};
 use super::position::{FilePosition, Position};
 use super::{FileLocation, FilesystemOptions, PartitionedRows};
-use crate::formats::{Decoder, ParseErrors};
+use crate::formats::{FileDecoder, ParseErrors};
 
-/// No record may be longer: one that never ends would take all memory.
-const MAX_RECORD: usize = 128 << 20;
-
-/// Reads the records of a table's files, file by file in the order of their names, each from start to end.
+/// Reads the rows of a table's files, file by file in the order of their names, each from start to end.
 ///
 /// Without `source.monitor-interval` the files are those that are there at the first read, and then the
 /// reader ends. With it the reader never ends: it looks for names that it has not read yet. A file is
@@ -27,8 +24,7 @@ pub struct FilesystemReader {
     location: FileLocation,
     path_pattern: Option<Regex>,
     monitor_interval: Option<Duration>,
-    decoder: Box<dyn Decoder>,
-    batch_size: usize,
+    files: Files,
     clock: Arc<dyn Clock>,
     /// The files that have been read, by their path in the store.
     done: BTreeSet<String>,
@@ -50,7 +46,7 @@ impl FilesystemReader {
     pub fn new(
         location: FileLocation,
         options: &FilesystemOptions,
-        decoder: Box<dyn Decoder>,
+        decoder: FileDecoder,
         batch_size: usize,
         clock: Arc<dyn Clock>,
     ) -> Self {
@@ -58,8 +54,7 @@ impl FilesystemReader {
             location,
             path_pattern: options.path_pattern.clone(),
             monitor_interval: options.monitor_interval,
-            decoder,
-            batch_size: batch_size.max(1),
+            files: Files::new(decoder, batch_size),
             clock,
             done: BTreeSet::new(),
             open: None,
@@ -81,27 +76,21 @@ impl FilesystemReader {
     /// Errors name the table and the file, and those about a record its line.
     pub async fn next(&mut self) -> Result<Option<ChangelogBatch>> {
         loop {
-            if self.decode()? {
-                let rows = self.decoder.finish()?;
-                return match (&self.partitioned, &self.open) {
-                    (Some(partitioned), Some(open)) => {
+            if let Some(open) = &mut self.open {
+                let Some(rows) = self.files.next(open).await? else {
+                    self.done.insert(std::mem::take(&mut open.position.file));
+                    self.open = None;
+                    continue;
+                };
+                return match &self.partitioned {
+                    Some(partitioned) => {
                         let completed = partitioned.complete(rows.batch(), &open.partition)?;
                         rows.with_batch(completed).map(Some)
                     }
-                    _ => Ok(Some(rows)),
+                    None => Ok(Some(rows)),
                 };
             }
-            if let Some(open) = &mut self.open {
-                if open.input.is_at_end() {
-                    self.done.insert(std::mem::take(&mut open.position.file));
-                    self.open = None;
-                } else {
-                    let error = |error| {
-                        exec_datafusion_err!("table '{}': {}: {error}", self.location.table(), open.name)
-                    };
-                    open.input.read().await.map_err(error)?;
-                }
-            } else if !self.queue.is_empty() {
+            if !self.queue.is_empty() {
                 self.open_next().await?;
             } else if self.next_look.is_none() || self.monitor_interval.is_some() {
                 self.look_for_files().await?;
@@ -115,7 +104,7 @@ impl FilesystemReader {
     pub fn position(&self) -> Vec<u8> {
         let current = self.open.as_ref().map(|open| &open.position).or(self.resume.as_ref());
         let mut position = Position { done: self.done.clone(), current: current.cloned() };
-        if let Some(ended) = position.current.take_if(|current| current.offset >= current.size) {
+        if let Some(ended) = position.current.take_if(|current| current.is_at_end()) {
             position.done.insert(ended.file);
         }
         position.to_bytes()
@@ -132,59 +121,25 @@ impl FilesystemReader {
 
     /// What `ignore-parse-errors` has passed over so far.
     pub fn ignored(&self) -> ParseErrors {
-        self.decoder.ignored()
-    }
-
-    /// Decodes the records that have been read, and tells whether there are rows to yield.
-    fn decode(&mut self) -> Result<bool> {
-        let Some(OpenFile { name, position, input, .. }) = &mut self.open else { return Ok(false) };
-        while self.decoder.rows() < self.batch_size {
-            let bytes = input.bytes();
-            let record = match self.decoder.next_record(bytes) {
-                Some(len) => &bytes[..len],
-                None if input.is_at_end() && !bytes.is_empty() => bytes,
-                None if bytes.len() > MAX_RECORD => {
-                    return exec_err!(
-                        "table '{}': {name}, line {}: the record is longer than {MAX_RECORD} bytes",
-                        self.location.table(),
-                        position.line
-                    );
-                }
-                None => return Ok(self.decoder.rows() > 0),
-            };
-            if let Err(error) = self.decoder.decode(record) {
-                return exec_err!(
-                    "table '{}': {name}, line {}: {error}",
-                    self.location.table(),
-                    position.line
-                );
-            }
-            let len = record.len();
-            position.offset += len as u64;
-            position.line += record.iter().filter(|byte| **byte == b'\n').count() as u64;
-            input.consume(len);
-        }
-        Ok(true)
+        self.files.ignored()
     }
 
     /// Opens the first file of the queue, at its start or where a restored position is.
     async fn open_next(&mut self) -> Result<()> {
         let Some(file) = self.queue.front() else { return Ok(()) };
-        let name = self.location.display(&file.location);
+        let name = format!("table '{}': {}", self.location.table(), self.location.display(&file.location));
         let resume = self.resume.as_ref();
-        let start = || FilePosition { file: file.location.to_string(), size: file.size, offset: 0, line: 1 };
+        let start =
+            || FilePosition { file: file.location.to_string(), size: file.size, place: self.files.start() };
         let position = resume.cloned().unwrap_or_else(start);
-        let error = |error: DataFusionError| {
-            exec_datafusion_err!("table '{}': {name}: {error}", self.location.table())
-        };
         let partition = match &self.partitioned {
-            Some(rows) => rows.partitions.values(&self.location.path, &file.location).map_err(error)?,
-            None => vec![],
+            Some(rows) => rows.partitions.values(&self.location.path, &file.location),
+            None => Ok(vec![]),
         };
-        let store = self.location.store().as_ref();
-        let input = Input::open(store, &file.location, position.offset, position.size).await;
-        let input = input.map_err(error)?;
-        self.open = Some(OpenFile { name, position, input, partition });
+        let partition = partition.map_err(|error| exec_datafusion_err!("{name}: {error}"))?;
+        let open = OpenFile { name, position, partition };
+        self.files.open(self.location.store(), &file.location, &open).await?;
+        self.open = Some(open);
         self.resume = None;
         self.queue.pop_front();
         Ok(())
@@ -201,11 +156,11 @@ impl FilesystemReader {
             !self.done.contains(file.location.as_ref()) && self.path_pattern.as_ref().is_none_or(matches)
         });
         let mut queue: VecDeque<ObjectMeta> = wanted.collect();
-        if let Some(FilePosition { file: name, offset, .. }) = &self.resume {
+        if let Some(FilePosition { file: name, place: read, .. }) = &self.resume {
             let place = queue.iter().position(|file| file.location.as_ref() == name);
             let Some(file) = place.and_then(|place| queue.remove(place)) else {
                 return exec_err!(
-                    "table '{}': {name}, of which {offset} bytes have been read, is not there any more",
+                    "table '{}': {name}, of which {read} have been read, is not there any more",
                     self.location.table()
                 );
             };
@@ -216,14 +171,4 @@ impl FilesystemReader {
         self.next_look = Some(self.clock.now().saturating_add(i64::try_from(interval).unwrap_or(i64::MAX)));
         Ok(())
     }
-}
-
-/// A file that is being read.
-struct OpenFile {
-    /// Its name, for messages.
-    name: String,
-    position: FilePosition,
-    input: Input,
-    /// The values of the partition columns.
-    partition: Vec<ScalarValue>,
 }

@@ -452,3 +452,144 @@ async fn a_folder_that_cannot_be_written_is_an_error_that_names_it() {
     let error = result.unwrap_err().to_string();
     assert!(error.contains("table 'sink'") && error.contains("file/out"), "{error}");
 }
+
+/// What differs where files are read by an index at their end.
+#[cfg(feature = "parquet")]
+mod bulk {
+    use super::*;
+
+    /// A folder with files of 3, 1 and 3 rows, in row groups of 2.
+    async fn fixture(options: &[(&str, &str)]) -> Fixture {
+        let mut all = vec![("path", "in"), ("format", "parquet"), ("parquet.block.size", "1")];
+        all.extend(options);
+        let fixture = Fixture::new(&all);
+        for (job, parts) in [("a", &[0..2, 2..3][..]), ("b", &[3..4]), ("c", &[4..6, 6..7])] {
+            let mut writer = fixture.writer(job);
+            for ids in parts {
+                writer.write(&batch(ids.clone())).await.unwrap();
+            }
+            writer.finish().await.unwrap();
+        }
+        fixture
+    }
+
+    fn all(ids: std::ops::Range<i32>) -> Vec<String> {
+        ids.map(|id| format!("+I {id} NULL")).collect()
+    }
+
+    #[tokio::test]
+    async fn a_restored_reader_goes_on_at_its_row() {
+        let fixture = fixture(&[]).await;
+        let by_group = ["0 NULL, +I 1 NULL", "2 NULL", "3 NULL", "4 NULL, +I 5 NULL", "6 NULL"];
+        assert_eq!(drain(&mut fixture.reader(8)).await, by_group.map(|rows| format!("+I {rows}")));
+        assert_eq!(drain(&mut fixture.reader(1)).await, all(0..7));
+        let mut reader = fixture.reader(1);
+        for read in 0..=7 {
+            let mut restored = fixture.reader(1);
+            restored.restore(&reader.position()).unwrap();
+            assert_eq!(restored.position(), reader.position());
+            assert_eq!(drain(&mut restored).await, all(read..7));
+            reader.next().await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_must_be_there_until_its_last_row() {
+        let fixture = fixture(&[]).await;
+        let mut reader = fixture.reader(1);
+        let file = fixture.folder.path().join("in/part-a-0-0");
+        let content = std::fs::read(&file).unwrap();
+        for (row, is_needed) in [(1, true), (2, true), (3, false)] {
+            std::fs::write(&file, &content).unwrap();
+            reader.next().await.unwrap();
+            std::fs::remove_file(&file).unwrap();
+            let mut restored = fixture.reader(1);
+            restored.restore(&reader.position()).unwrap();
+            match is_needed {
+                true => {
+                    let error = restored.next().await.unwrap_err().to_string();
+                    assert!(error.contains(&format!("in/part-a-0-0, of which {row} rows")), "{error}");
+                }
+                false => assert_eq!(drain(&mut restored).await, all(3..7)),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_dropped_future_loses_nothing() {
+        let fixture = fixture(&[]).await;
+        let mut reader = fixture.reader(1);
+        let (mut rows, mut dropped) = (vec![], 0);
+        loop {
+            match reader.next().now_or_never() {
+                None => {
+                    dropped += 1;
+                    tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+                }
+                Some(batch) => match batch.unwrap() {
+                    None => break,
+                    Some(batch) => rows.extend(changelog_lines([&batch]).unwrap()),
+                },
+            }
+        }
+        assert!(dropped > 0);
+        assert_eq!(rows, all(0..7));
+    }
+
+    #[tokio::test]
+    async fn files_in_an_object_store_are_read_and_written_by_url() {
+        let options = [("path", "memory://bucket/in/"), ("format", "parquet")];
+        let fixture = Fixture::new(&options);
+        let url = ObjectStoreUrl::parse("memory://bucket").unwrap();
+        fixture.runtime.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
+        let mut writer = fixture.writer("job").pending();
+        writer.write(&batch(0..3)).await.unwrap();
+        writer.complete().await.unwrap();
+        let location = writer.location.clone();
+        assert!(location.files().await.unwrap().is_empty());
+        for file in writer.take_pending() {
+            location.commit(&file).await.unwrap();
+        }
+        let mut reader = fixture.reader(2);
+        reader.next().await.unwrap();
+        let mut restored = fixture.reader(2);
+        restored.restore(&reader.position()).unwrap();
+        assert_eq!(drain(&mut restored).await, all(2..3));
+    }
+
+    #[tokio::test]
+    async fn parts_roll_by_what_is_kept_back_too() {
+        let fixture =
+            Fixture::new(&[("path", "out"), ("format", "parquet"), ("sink.rolling-policy.file-size", "4kb")]);
+        let mut writer = fixture.writer("job");
+        for start in 0..10 {
+            writer.write(&batch(start * 400..start * 400 + 400)).await.unwrap();
+        }
+        writer.finish().await.unwrap();
+        let files = std::fs::read_dir(fixture.folder.path().join("out")).unwrap().count();
+        assert!((2..=5).contains(&files), "{files}");
+    }
+
+    #[tokio::test]
+    async fn a_position_of_another_format_is_refused() {
+        let fixture = fixture(&[]).await;
+        let mut reader = fixture.reader(1);
+        reader.next().await.unwrap();
+        let position = reader.position();
+        let mut as_json = Fixture { options: BTreeMap::from([("format".into(), "json".into())]), ..fixture };
+        as_json.options.insert("path".into(), "in".into());
+        let mut restored = as_json.reader(1);
+        restored.restore(&position).unwrap();
+        let error = restored.next().await.unwrap_err().to_string();
+        assert!(error.contains("part-a-0-0, of which 1 rows") && error.contains("another format"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_error_names_table_and_file() {
+        let fixture = fixture(&[]).await;
+        fixture.write("in/aa", "this is no such file");
+        let mut reader = fixture.reader(8);
+        let error = reader.next().await.unwrap_err().to_string();
+        assert!(error.contains("table 't'") && error.contains("/in/aa: "), "{error}");
+    }
+}

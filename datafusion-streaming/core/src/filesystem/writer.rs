@@ -34,8 +34,8 @@ pub struct FilesystemWriter {
     open: Option<OpenPart>,
     /// Parts that are complete and hidden; `None` where they appear at once.
     pending: Option<Vec<PendingFile>>,
-    /// Records under construction, kept for their memory.
-    records: Vec<u8>,
+    /// What is to be written next, kept for its memory.
+    bytes: Vec<u8>,
 }
 
 struct OpenPart {
@@ -74,7 +74,7 @@ impl FilesystemWriter {
             next_part: 0,
             open: None,
             pending: None,
-            records: vec![],
+            bytes: vec![],
         }
     }
 
@@ -88,8 +88,8 @@ impl FilesystemWriter {
         if changes.num_rows() == 0 {
             return Ok(());
         }
-        self.records.clear();
-        self.encoder.encode(changes, &mut self.records)?;
+        self.bytes.clear();
+        self.encoder.encode(changes, &mut self.bytes)?;
         let now = self.clock.now();
         let path = self.written_path();
         let part = match &mut self.open {
@@ -100,10 +100,11 @@ impl FilesystemWriter {
                 self.open.insert(OpenPart { upload: WriteMultipart::new(upload), size: 0, opened: now })
             }
         };
-        part.upload.write(&self.records);
-        part.size += self.records.len() as u64;
+        part.upload.write(&self.bytes);
+        part.size += self.bytes.len() as u64;
+        let size = part.size + self.encoder.kept_back() as u64;
         let age = u128::try_from(now.saturating_sub(part.opened)).unwrap_or(0);
-        let is_done = part.size >= self.max_size || age >= self.max_age.as_millis();
+        let is_done = size >= self.max_size || age >= self.max_age.as_millis();
         let capacity = part.upload.wait_for_capacity(UPLOADS).await;
         capacity.map_err(|error| self.location.write_error(&path, error))?;
         if is_done { self.complete().await } else { Ok(()) }
@@ -111,8 +112,11 @@ impl FilesystemWriter {
 
     /// Completes the part that is being written, if there is one.
     pub async fn complete(&mut self) -> Result<()> {
-        let Some(part) = self.open.take() else { return Ok(()) };
+        let Some(mut part) = self.open.take() else { return Ok(()) };
         let path = self.written_path();
+        self.bytes.clear();
+        self.encoder.finish_file(&mut self.bytes)?;
+        part.upload.write(&self.bytes);
         part.upload.finish().await.map_err(|error| self.location.write_error(&path, error))?;
         let visible = self.visible_path().to_string();
         if let Some(pending) = &mut self.pending {

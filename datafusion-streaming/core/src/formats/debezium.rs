@@ -162,7 +162,7 @@ mod tests {
     }
 
     fn decoder(options: &[(&str, &str)]) -> Box<dyn Decoder> {
-        debezium(options).decoder(&schema(), None).unwrap()
+        debezium(options).decoder(&schema(), None).unwrap().records()
     }
 
     const EVENTS: [&str; 4] = [

@@ -23,7 +23,7 @@ fn int_and_string() -> SchemaRef {
 
 /// The rows of a text, or the first error.
 fn read(options: &[(&str, &str)], schema: &SchemaRef, text: &str) -> Result<Vec<String>, String> {
-    let mut decoder = csv(options).decoder(schema, None).unwrap();
+    let mut decoder = csv(options).decoder(schema, None).unwrap().records();
     let mut rest = text.as_bytes();
     while !rest.is_empty() {
         let len = decoder.next_record(rest).unwrap_or(rest.len());
@@ -155,7 +155,8 @@ fn arrays_and_rows_have_delimiters_of_their_own() {
 
 #[test]
 fn ignored_errors_are_counted() {
-    let mut decoder = csv(&[("csv.ignore-parse-errors", "true")]).decoder(&int_and_string(), None).unwrap();
+    let mut decoder =
+        csv(&[("csv.ignore-parse-errors", "true")]).decoder(&int_and_string(), None).unwrap().records();
     for record in ["x,y", "2,z", "1", "1,2,3", "\"", "3,\"a\"b"] {
         decoder.decode(record.as_bytes()).unwrap();
     }
@@ -175,7 +176,7 @@ fn ignored_errors_are_counted() {
 #[test]
 fn a_projection_does_not_look_at_the_other_fields() {
     let physical = schema(&[("a", DataType::Int32), ("b", DataType::Utf8), ("c", DataType::Int32)]);
-    let mut decoder = csv(&[]).decoder(&physical, Some(&[2, 1])).unwrap();
+    let mut decoder = csv(&[]).decoder(&physical, Some(&[2, 1])).unwrap().records();
     decoder.decode(b"not a number,x,2").unwrap();
     assert_eq!(changelog_lines([&decoder.finish().unwrap()]).unwrap(), ["+I 2 x"]);
     assert!(decoder.decode(b"1,x").is_err());
@@ -183,7 +184,7 @@ fn a_projection_does_not_look_at_the_other_fields() {
 
 #[test]
 fn a_record_ends_where_no_quote_is_open() {
-    let decoder = csv(&[("csv.escape-character", "\\")]).decoder(&int_and_string(), None).unwrap();
+    let decoder = csv(&[("csv.escape-character", "\\")]).decoder(&int_and_string(), None).unwrap().records();
     let len = |text: &str| decoder.next_record(text.as_bytes());
     assert_eq!(len("1,x\nmore"), Some(4));
     assert_eq!(len("1,\"x\n\""), None);
@@ -197,7 +198,7 @@ fn a_record_ends_where_no_quote_is_open() {
 #[test]
 fn every_type_survives_a_round_trip() {
     let (schema, records) = every_type();
-    let mut json = format(&[("format", "json")]).unwrap().decoder(&schema, None).unwrap();
+    let mut json = format(&[("format", "json")]).unwrap().decoder(&schema, None).unwrap().records();
     records.iter().for_each(|record| json.decode(record.as_bytes()).unwrap());
     let batch = json.finish().unwrap();
     for options in [
@@ -222,7 +223,7 @@ fn encoded_records_have_flinks_forms() {
         ("ts", DataType::Timestamp(TimeUnit::Millisecond, None)),
         ("l", list(DataType::Int32, true)),
     ]);
-    let mut json = format(&[("format", "json")]).unwrap().decoder(&schema, None).unwrap();
+    let mut json = format(&[("format", "json")]).unwrap().decoder(&schema, None).unwrap().records();
     for record in [
         r#"{"s":"plain","i":-1,"d":"NaN","de":0.000000027,"ts":"2024-01-01 00:00:00.5","l":[1,null]}"#,
         r#"{"s":"two words","d":1e10,"l":[1]}"#,
@@ -253,7 +254,7 @@ fn encoded_records_have_flinks_forms() {
 #[test]
 fn what_cannot_be_written_is_an_error() {
     let schema = int_and_string();
-    let mut json = format(&[("format", "json")]).unwrap().decoder(&schema, None).unwrap();
+    let mut json = format(&[("format", "json")]).unwrap().decoder(&schema, None).unwrap().records();
     json.decode(br#"{"a":1,"b":"x,y"}"#).unwrap();
     let batch = json.finish().unwrap();
     let mut encoder = csv(&[("csv.disable-quote-character", "true")]).encoder("sink", &schema).unwrap();
@@ -295,7 +296,7 @@ fn option_errors() {
 #[test]
 fn columns_keep_their_nullability() {
     let strict = Arc::new(Schema::new(vec![Field::new("a", DataType::Int32, false)]));
-    let mut decoder = csv(&[]).decoder(&strict, None).unwrap();
+    let mut decoder = csv(&[]).decoder(&strict, None).unwrap().records();
     decoder.decode(b"1").unwrap();
     assert_eq!(decoder.finish().unwrap().batch().column(0).null_count(), 0);
 }

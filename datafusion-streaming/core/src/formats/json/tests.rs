@@ -28,7 +28,7 @@ fn schema(fields: &[(&str, DataType)]) -> SchemaRef {
 }
 
 fn decoder(options: &[(&str, &str)], schema: &SchemaRef) -> Box<dyn Decoder> {
-    json(options).decoder(schema, None).unwrap()
+    json(options).decoder(schema, None).unwrap().records()
 }
 
 /// What a column of a type makes of JSON values: the text of the array's value, or the error.
@@ -250,10 +250,10 @@ fn columns_are_found_by_name() {
 #[test]
 fn a_projection_reads_only_its_columns() {
     let physical = schema(&[("a", DataType::Int32), ("b", DataType::Utf8), ("c", DataType::Int32)]);
-    let mut decoder = json(&[]).decoder(&physical, Some(&[2, 1])).unwrap();
+    let mut decoder = json(&[]).decoder(&physical, Some(&[2, 1])).unwrap().records();
     decoder.decode(br#"{"a":"not a number","b":"x","c":5}"#).unwrap();
     assert_eq!(changelog_lines([&decoder.finish().unwrap()]).unwrap(), ["+I 5 x"]);
-    let mut none = json(&[]).decoder(&physical, Some(&[])).unwrap();
+    let mut none = json(&[]).decoder(&physical, Some(&[])).unwrap().records();
     none.decode(b"{\"a\":1}").unwrap();
     none.decode(b"{}").unwrap();
     assert_eq!(none.finish().unwrap().num_rows(), 2);
@@ -309,8 +309,13 @@ fn missing_fields_can_be_errors() {
     decoder.decode(br#"{"r":null,"a":1}"#).unwrap();
     let error = decoder.decode(br#"{"r":{"x":1}}"#).unwrap_err().to_string();
     assert!(error.contains("no field 'a'"), "{error}");
-    let error =
-        json(&options).decoder(&nested, None).unwrap().decode(br#"{"a":1,"r":{}}"#).unwrap_err().to_string();
+    let error = json(&options)
+        .decoder(&nested, None)
+        .unwrap()
+        .records()
+        .decode(br#"{"a":1,"r":{}}"#)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("column 'r'") && error.contains("no field 'x'"), "{error}");
 }
 
@@ -427,7 +432,7 @@ pub(in crate::formats) fn every_type() -> (SchemaRef, Vec<String>) {
 pub(in crate::formats) fn round_trip(format: &Format, batch: &ChangelogBatch) -> (String, ChangelogBatch) {
     let mut out = vec![];
     format.encoder("sink", &batch.schema()).unwrap().encode(batch, &mut out).unwrap();
-    let mut decoder = format.decoder(&batch.schema(), None).unwrap();
+    let mut decoder = format.decoder(&batch.schema(), None).unwrap().records();
     let mut rest = out.as_slice();
     while !rest.is_empty() {
         let len = decoder.next_record(rest).expect("the encoder ends every record");
@@ -438,7 +443,7 @@ pub(in crate::formats) fn round_trip(format: &Format, batch: &ChangelogBatch) ->
 }
 
 fn decode(format: &Format, schema: &SchemaRef, records: &[impl AsRef<str>]) -> ChangelogBatch {
-    let mut decoder = format.decoder(schema, None).unwrap();
+    let mut decoder = format.decoder(schema, None).unwrap().records();
     records.iter().for_each(|record| decoder.decode(record.as_ref().as_bytes()).unwrap());
     decoder.finish().unwrap()
 }

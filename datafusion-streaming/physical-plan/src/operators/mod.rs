@@ -53,6 +53,8 @@ pub mod local_window_aggregate;
 pub mod match_recognize;
 mod mixed_rows;
 pub mod native_sink;
+mod null_keys;
+pub mod native_sink;
 pub mod over;
 mod padded;
 mod row_changes;

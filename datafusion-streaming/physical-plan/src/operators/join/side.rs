@@ -11,6 +11,7 @@ use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt32Type
 use datafusion_common::{Result, internal_err};
 
 use super::side_rows::SideRows;
+use crate::operators::null_keys::null_keys;
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
 use crate::state::{Due, Evictable, KeyInterner, StateTable};
@@ -33,12 +34,8 @@ impl JoinKeys {
 
     /// The slot of each row's key; [`NONE`] for keys that are equal to none because of a NULL.
     pub(super) fn slots_of(&mut self, keys: &[ArrayRef], rows: usize) -> Result<Vec<u32>> {
-        let nulls = keys.iter().fold(None, |nulls: Option<NullBuffer>, key| {
-            NullBuffer::union(nulls.as_ref(), key.logical_nulls().as_ref())
-        });
         let mut slots = Vec::with_capacity(rows);
-        let nulls = nulls.filter(|nulls| !self.null_safe && nulls.null_count() > 0);
-        let Some(nulls) = nulls else {
+        let Some(nulls) = null_keys(keys).filter(|_| !self.null_safe) else {
             self.interner.intern(keys, rows, &mut slots)?;
             return Ok(slots);
         };

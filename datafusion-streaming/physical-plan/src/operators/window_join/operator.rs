@@ -1,6 +1,5 @@
 //! Joining the rows of a window.
 
-use std::iter::repeat_n;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -12,6 +11,7 @@ use datafusion_common::{JoinSide, JoinType, Result};
 
 use super::{WindowJoinFilter, WindowJoinNode};
 use crate::changelog::ChangelogBatch;
+use crate::operators::null_keys::null_keys;
 use crate::operators::padded::{NO_ROW, padded_indices};
 use crate::operators::window_rows::{WindowRows, replaced};
 use crate::runtime::{Context, Operator, Output};
@@ -37,16 +37,8 @@ impl WindowJoin {
     /// What windows come to, in their order.
     fn joined(&self, windows: &[TimeWindow]) -> Result<RecordBatch> {
         let [left, right] = &self.rows;
-        let window_of = |rows: &WindowRows| match windows {
-            [_] => None,
-            _ => {
-                let numbers = (0u32..).zip(windows);
-                let rows = numbers.flat_map(|(number, window)| repeat_n(number, rows.rows(*window)));
-                Some(Arc::new(UInt32Array::from_iter_values(rows)) as ArrayRef)
-            }
-        };
-        let windows_of = [window_of(left), window_of(right)];
-        self.join(&left.get_all(windows)?, &right.get_all(windows)?, windows_of)
+        let rows: Vec<_> = windows.iter().map(|window| [left.rows(*window), right.rows(*window)]).collect();
+        self.join(&left.get_all(windows)?, &right.get_all(windows)?, &rows)
     }
 
     /// How many of the first of these windows are joined together: as long as they are small, and where what
@@ -63,13 +55,8 @@ impl WindowJoin {
         windows.iter().take_while(fits).count().max(1)
     }
 
-    /// `windows` are the numbers of the windows that the rows of the inputs belong to, if there are several.
-    fn join(
-        &self,
-        left: &RecordBatch,
-        right: &RecordBatch,
-        windows: [Option<ArrayRef>; 2],
-    ) -> Result<RecordBatch> {
+    /// Joins rows that lie window by window; `windows` are the numbers of rows of each on either side.
+    fn join(&self, left: &RecordBatch, right: &RecordBatch, windows: &[[usize; 2]]) -> Result<RecordBatch> {
         let Pairs { left: mut lefts, right: mut rights } =
             self.filtered(self.equal(left, right, windows)?, left, right)?;
         let join_type = self.node.join_type;
@@ -93,19 +80,12 @@ impl WindowJoin {
         self.output(left, right, &lefts, &rights)
     }
 
-    /// The pairs with equal keys.
-    fn equal(
-        &self,
-        left: &RecordBatch,
-        right: &RecordBatch,
-        windows: [Option<ArrayRef>; 2],
-    ) -> Result<Pairs> {
-        let keys = |input: usize, rows: &RecordBatch, windows: Option<ArrayRef>| -> Vec<ArrayRef> {
-            let keys = self.node.inputs[input].keys.iter().map(|key| Arc::clone(rows.column(*key)));
-            keys.chain(windows).collect()
+    /// The pairs with equal keys. Keys are interned once, however many windows they are in.
+    fn equal(&self, left: &RecordBatch, right: &RecordBatch, windows: &[[usize; 2]]) -> Result<Pairs> {
+        let keys = |input: usize, rows: &RecordBatch| -> Vec<ArrayRef> {
+            self.node.inputs[input].keys.iter().map(|key| Arc::clone(rows.column(*key))).collect()
         };
-        let [left_windows, right_windows] = windows;
-        let (left_keys, right_keys) = (keys(0, left, left_windows), keys(1, right, right_windows));
+        let (left_keys, right_keys) = (keys(0, left), keys(1, right));
         let types: Vec<_> = left_keys.iter().map(|key| key.data_type().clone()).collect();
         let mut interner = KeyInterner::try_new(&types)?;
         let mut slots = vec![];
@@ -113,31 +93,32 @@ impl WindowJoin {
         interner.intern(&left_keys, left.num_rows(), &mut slots)?;
         let (right_slots, left_slots) = slots.split_at(right.num_rows());
 
-        let nulls_of = |keys: &[ArrayRef]| match self.node.null_equals_null {
-            true => None,
-            false => keys.iter().fold(None, |nulls: Option<NullBuffer>, key| {
-                NullBuffer::union(nulls.as_ref(), key.logical_nulls().as_ref())
-            }),
-        };
+        let nulls_of =
+            |keys: &[ArrayRef]| if self.node.null_equals_null { None } else { null_keys(keys) };
         let (left_nulls, right_nulls) = (nulls_of(&left_keys), nulls_of(&right_keys));
         let has_null =
             |nulls: &Option<NullBuffer>, row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        // of a window, by slot: the first of its right rows with the key, and by row the next
         let mut first = vec![NO_ROW; interner.slots()];
         let mut next = vec![NO_ROW; right.num_rows()];
-        for (row, slot) in right_slots.iter().enumerate().rev() {
-            if !has_null(&right_nulls, row) {
-                next[row] = first[*slot as usize];
-                first[*slot as usize] = row as u32;
-            }
-        }
         let mut pairs = Pairs::default();
-        for (row, slot) in left_slots.iter().enumerate() {
-            let mut other = if has_null(&left_nulls, row) { NO_ROW } else { first[*slot as usize] };
-            while other != NO_ROW {
-                pairs.left.push(row as u32);
-                pairs.right.push(other);
-                other = next[other as usize];
+        let (mut left_start, mut right_start) = (0, 0);
+        for [left_rows, right_rows] in windows {
+            let (lefts, rights) = (left_start..left_start + left_rows, right_start..right_start + right_rows);
+            for row in rights.clone().rev().filter(|row| !has_null(&right_nulls, *row)) {
+                let first = &mut first[right_slots[row] as usize];
+                next[row] = std::mem::replace(first, row as u32);
             }
+            for row in lefts.clone().filter(|row| !has_null(&left_nulls, *row)) {
+                let mut other = first[left_slots[row] as usize];
+                while other != NO_ROW {
+                    pairs.left.push(row as u32);
+                    pairs.right.push(other);
+                    other = next[other as usize];
+                }
+            }
+            right_slots[rights.clone()].iter().for_each(|slot| first[*slot as usize] = NO_ROW);
+            (left_start, right_start) = (lefts.end, rights.end);
         }
         Ok(pairs)
     }

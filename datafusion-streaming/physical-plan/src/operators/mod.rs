@@ -54,7 +54,6 @@ pub mod match_recognize;
 mod mixed_rows;
 pub mod native_sink;
 mod null_keys;
-pub mod native_sink;
 pub mod over;
 mod padded;
 mod row_changes;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions, UInt16Array, UInt32Array,
 };
-use arrow::buffer::NullBuffer;
 use arrow::compute::filter;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt32Type};
 use datafusion_common::{Result, internal_err};

@@ -93,8 +93,7 @@ impl WindowJoin {
         interner.intern(&left_keys, left.num_rows(), &mut slots)?;
         let (right_slots, left_slots) = slots.split_at(right.num_rows());
 
-        let nulls_of =
-            |keys: &[ArrayRef]| if self.node.null_equals_null { None } else { null_keys(keys) };
+        let nulls_of = |keys: &[ArrayRef]| if self.node.null_equals_null { None } else { null_keys(keys) };
         let (left_nulls, right_nulls) = (nulls_of(&left_keys), nulls_of(&right_keys));
         let has_null =
             |nulls: &Option<NullBuffer>, row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));

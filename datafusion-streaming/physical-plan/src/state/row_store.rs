@@ -95,8 +95,8 @@ impl Gathering {
             if (first.row..).zip(places).all(|(row, place)| place.row == row) {
                 return Gathering::Slice { first, rows: places.len() };
             }
-            let rows = UInt32Array::from_iter_values(places.iter().map(|place| place.row));
-            return Gathering::OfOne { chunk: first.chunk, rows };
+            let rows: Vec<u32> = places.iter().map(|place| place.row).collect();
+            return Gathering::OfOne { chunk: first.chunk, rows: rows.into() };
         }
         let mut numbers = vec![u32::MAX; all_chunks];
         let mut chunks = vec![];
@@ -190,6 +190,31 @@ impl RowStore {
         chunk.live += 1;
         self.live += 1;
         id
+    }
+
+    /// Keeps rows of the open batch: [`RowStore::add`] for many at once.
+    pub fn add_all(&mut self, rows: &[u32]) -> Vec<RowId> {
+        let number = self.open.unwrap_or_default();
+        let chunk = &mut self.chunks[number as usize];
+        chunk.live += rows.len();
+        self.live += rows.len();
+        self.places.reserve(rows.len().saturating_sub(self.free_ids.len()));
+        let keep = |row: &u32| {
+            let place = Place { chunk: number, row: *row };
+            let id = match self.free_ids.pop() {
+                Some(id) => {
+                    self.places[id as usize] = place;
+                    id
+                }
+                None => {
+                    self.places.push(place);
+                    (self.places.len() - 1) as RowId
+                }
+            };
+            chunk.owners[*row as usize] = id;
+            id
+        };
+        rows.iter().map(keep).collect()
     }
 
     /// Lets a row go. What is at its place stays readable until the batch is closed.

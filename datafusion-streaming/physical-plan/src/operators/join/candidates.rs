@@ -42,7 +42,9 @@ impl Matches {
         accept: impl Fn(usize, u32) -> bool,
     ) -> Result<Self> {
         let IncomingBatch { port, changes, slots, now } = *incoming;
-        let mut matches = Matches { first, ends: vec![], ids: vec![] };
+        let rows = slots.len() - first;
+        let (ends, ids) = (Vec::with_capacity(rows), Vec::with_capacity(rows.min(MAX_PAIRS)));
+        let mut matches = Matches { first, ends, ids };
         for (row, slot) in slots.iter().enumerate().skip(first) {
             if !matches.ends.is_empty() && matches.ids.len() >= MAX_PAIRS {
                 break;

@@ -279,22 +279,57 @@ impl JoinSide {
         Ok(id)
     }
 
-    fn insert(&mut self, row: usize, count: u32, matches: u32, now: i64) -> Result<u32> {
-        let id = self.rows.add(row)?;
-        let ids = self.rows.ids();
-        if self.links.len() < ids {
-            self.links.resize(ids, Link::default());
+    /// Adds rows of the open batch, none of which is ever taken back, with their keys' slots and the numbers
+    /// of rows of the other side that match them; returns their ids.
+    pub(super) fn append(
+        &mut self,
+        rows: &[u32],
+        slots: &[u32],
+        matches: &[u32],
+        now: i64,
+    ) -> Result<Vec<u32>> {
+        let ids = self.rows.add_all(rows)?;
+        self.make_room();
+        for ((id, slot), matches) in ids.iter().zip(slots).zip(matches) {
+            if self.options.matches {
+                self.matches[*id as usize] = *matches;
+            }
+            if self.options.ttl > 0 {
+                self.written[*id as usize] = now;
+            }
+            self.link(*id, *slot);
         }
+        Ok(ids)
+    }
+
+    /// Makes room for what is kept of each row besides its content.
+    fn make_room(&mut self) {
+        let ids = self.rows.ids();
+        if self.links.len() >= ids {
+            return;
+        }
+        self.links.resize(ids, Link::default());
         if self.options.retraction == Retraction::ByContent {
             self.counts.resize(ids, 0);
-            self.counts[id as usize] = count;
         }
         if self.options.matches {
             self.matches.resize(ids, 0);
-            self.matches[id as usize] = matches;
         }
         if self.options.ttl > 0 {
             self.written.resize(ids, 0);
+        }
+    }
+
+    fn insert(&mut self, row: usize, count: u32, matches: u32, now: i64) -> Result<u32> {
+        let id = self.rows.add(row)?;
+        self.make_room();
+        if self.options.retraction == Retraction::ByContent {
+            self.counts[id as usize] = count;
+        }
+        if self.options.matches {
+            self.matches[id as usize] = matches;
+        }
+        if self.options.ttl > 0 {
             self.written[id as usize] = now;
         }
         Ok(id)

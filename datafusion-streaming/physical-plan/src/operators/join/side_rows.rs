@@ -65,6 +65,14 @@ impl SideRows {
         }
     }
 
+    /// Keeps rows of the open batch; returns their ids.
+    pub(super) fn add_all(&mut self, rows: &[u32]) -> Result<Vec<u32>> {
+        match self {
+            SideRows::Found { .. } => rows.iter().map(|row| self.add(*row as usize)).collect(),
+            SideRows::Shared { store, .. } => Ok(store.add_all(rows)),
+        }
+    }
+
     /// The row that is equal to one of the open batch; `of_key` are the rows of its key.
     #[inline]
     pub(super) fn find(&mut self, row: usize, of_key: impl Iterator<Item = u32>) -> Option<u32> {

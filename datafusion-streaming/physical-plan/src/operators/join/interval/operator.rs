@@ -33,13 +33,13 @@ struct Times {
 }
 
 impl Times {
-    fn add(&mut self, id: u32, time: i64, end: i64) {
-        let ids = id as usize + 1;
-        if self.of_row.len() < ids {
-            self.of_row.resize(ids, 0);
+    /// Adds rows with their times and the last times of their partners; there are ids for `room` rows.
+    fn add(&mut self, rows: impl Iterator<Item = (u32, i64, i64)>, room: usize) {
+        self.of_row.resize(self.of_row.len().max(room), 0);
+        for (id, time, end) in rows {
+            self.of_row[id as usize] = time;
+            self.ends.push(end, id);
         }
-        self.of_row[id as usize] = time;
-        self.ends.push(end, id);
     }
 
     /// Takes out the rows whose partners are all before the watermark.
@@ -47,6 +47,14 @@ impl Times {
         let before = if watermark == Watermark::MAX { i64::MAX } else { watermark.0.saturating_sub(1) };
         self.ends.pop_until(before).map(|(_, id)| id).collect()
     }
+}
+
+/// Rows of a batch that may have partners yet.
+#[derive(Default)]
+struct Kept {
+    rows: Vec<u32>,
+    slots: Vec<u32>,
+    matches: Vec<u32>,
 }
 
 impl IntervalJoin {
@@ -63,9 +71,10 @@ impl IntervalJoin {
             }
             let columns = side.rows.columns(&ids)?;
             let times = millis_of(&columns[self.node.interval.times[port]])?;
-            for (id, time) in ids.iter().zip(times.iter()) {
-                self.times[port].add(*id, *time, self.node.interval.partners(port, *time).1);
-            }
+            let interval = self.node.interval;
+            let rows =
+                ids.iter().zip(times.iter()).map(|(id, time)| (*id, *time, interval.partners(port, *time).1));
+            self.times[port].add(rows, self.sides[port].rows.ids());
         }
         for side in &mut self.sides {
             side.grow(self.keys.slots());
@@ -150,6 +159,7 @@ impl Operator for IntervalJoin {
             seeks[row] && (first..=last).contains(&other_times.of_row[id as usize])
         };
         let (mut first, mut unused) = (0, vec![]);
+        let mut kept = Kept::default();
         while first < slots.len() {
             let matches = Matches::of(first, &batch, other, self.node.residual.as_ref(), accept)?;
             for (row, ids) in matches.iter() {
@@ -159,8 +169,9 @@ impl Operator for IntervalJoin {
                 }
                 let end = interval.partners(port, times[row]).1;
                 if slots[row] != NONE && !interval.is_empty() && cx.watermark.0 < end {
-                    let id = this.add(row, slots[row], ids.len().min(1) as u32, 0)?;
-                    own_times.add(id, times[row], end);
+                    kept.rows.push(row as u32);
+                    kept.slots.push(slots[row]);
+                    kept.matches.push(ids.len().min(1) as u32);
                 } else {
                     unused.push(slots[row]);
                     if ids.is_empty() && self.node.padded[port] {
@@ -171,6 +182,10 @@ impl Operator for IntervalJoin {
             first = matches.end();
         }
         emission.flush(other)?;
+        let ids = this.append(&kept.rows, &kept.slots, &kept.matches, cx.processing_time)?;
+        let time = |row: u32| (times[row as usize], interval.partners(port, times[row as usize]).1);
+        let rows = ids.iter().zip(&kept.rows).map(|(id, row)| (*id, time(*row).0, time(*row).1));
+        own_times.add(rows, this.rows.ids());
         this.rows.close()?;
 
         self.release(unused);

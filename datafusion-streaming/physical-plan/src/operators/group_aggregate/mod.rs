@@ -28,6 +28,8 @@ use datafusion_common::Result;
 use self::bundled::BundledGroupAggregate;
 use self::operator::GroupAggregate;
 use super::aggregate::{AggregateCall, Aggregates, Bundling, KeyedAggregates};
+use datafusion_streaming_udfs::aggregate::AggregateKind;
+
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::runtime::{
     Distribution, ElementStream, Monotonicity, Operator, StreamNode, StreamTask, StreamTraits,

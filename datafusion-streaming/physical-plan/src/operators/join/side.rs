@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions, UInt16Array, UInt32Array,
+    ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions, UInt16Array, UInt32Array,
 };
 use arrow::compute::filter;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt32Type};

@@ -175,16 +175,7 @@ impl RowStore {
     #[inline]
     pub fn add(&mut self, row: usize) -> RowId {
         let place = self.place_in_batch(row);
-        let id = match self.free_ids.pop() {
-            Some(id) => {
-                self.places[id as usize] = place;
-                id
-            }
-            None => {
-                self.places.push(place);
-                (self.places.len() - 1) as RowId
-            }
-        };
+        let id = id_for(place, &mut self.free_ids, &mut self.places);
         let chunk = &mut self.chunks[place.chunk as usize];
         chunk.owners[row] = id;
         chunk.live += 1;
@@ -201,16 +192,7 @@ impl RowStore {
         self.places.reserve(rows.len().saturating_sub(self.free_ids.len()));
         let keep = |row: &u32| {
             let place = Place { chunk: number, row: *row };
-            let id = match self.free_ids.pop() {
-                Some(id) => {
-                    self.places[id as usize] = place;
-                    id
-                }
-                None => {
-                    self.places.push(place);
-                    (self.places.len() - 1) as RowId
-                }
-            };
+            let id = id_for(place, &mut self.free_ids, &mut self.places);
             chunk.owners[*row as usize] = id;
             id
         };
@@ -422,6 +404,21 @@ impl RowStore {
         self.stored -= freed.batch.num_rows();
         self.chunk_bytes -= freed.bytes;
         self.free_chunks.push(number);
+    }
+}
+
+/// An id, a free one or the next, for the row at a place.
+#[inline]
+fn id_for(place: Place, free_ids: &mut Vec<RowId>, places: &mut Vec<Place>) -> RowId {
+    match free_ids.pop() {
+        Some(id) => {
+            places[id as usize] = place;
+            id
+        }
+        None => {
+            places.push(place);
+            (places.len() - 1) as RowId
+        }
     }
 }
 

@@ -24,12 +24,11 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion_common::Result;
+use datafusion_streaming_udfs::aggregate::AggregateKind;
 
 use self::bundled::BundledGroupAggregate;
 use self::operator::GroupAggregate;
 use super::aggregate::{AggregateCall, Aggregates, Bundling, KeyedAggregates};
-use datafusion_streaming_udfs::aggregate::AggregateKind;
-
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::runtime::{
     Distribution, ElementStream, Monotonicity, Operator, StreamNode, StreamTask, StreamTraits,

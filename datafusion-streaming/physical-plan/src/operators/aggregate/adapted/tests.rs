@@ -5,7 +5,7 @@ use arrow::datatypes::DataType;
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::{Accumulator, AggregateUDF, Volatility, create_udaf};
 use datafusion_streaming_udfs::aggregate::{
-    AggregateArgs, AggregateState, Fate, Fold, OutputLayout, Rows, StreamingAggregate,
+    AggregateArgs, AggregateKind, AggregateState, Fate, Fold, OutputLayout, Rows, StreamingAggregate,
 };
 
 use super::{AdaptedAggregate, RetractableUdaf};
@@ -57,8 +57,12 @@ impl Accumulator for Product {
 }
 
 fn product(used_up: bool) -> AggregateUDF {
+    named("product", used_up)
+}
+
+fn named(name: &str, used_up: bool) -> AggregateUDF {
     create_udaf(
-        "product",
+        name,
         vec![DataType::Float64],
         Arc::new(DataType::Float64),
         Volatility::Immutable,
@@ -137,4 +141,13 @@ fn both_are_saved_and_restored_with_what_was_taken_too_early() -> Result<()> {
     let empty: ArrayRef = Arc::new(Float64Array::from(vec![None::<f64>]));
     assert_eq!(&restored.evaluate(&[0])?, &empty, "the value came after it was taken");
     Ok(())
+}
+
+/// A product named MAX may well fall when rows are added.
+#[test]
+fn nothing_is_concluded_from_the_name_of_a_function() {
+    for name in ["max", "count", "sum", "listagg"] {
+        let adapted = AdaptedAggregate::new(Arc::new(named(name, false)), vec![None]);
+        assert_eq!((adapted.name(), adapted.kind()), (name, AggregateKind::Other));
+    }
 }

@@ -175,11 +175,11 @@ mod tests {
             let keys = range(centre - 20, centre + 20);
             assert!(table.make_room(keys, 41), "step {step}");
             for key in keys.least..=keys.greatest {
-                if !model.contains_key(&key) {
-                    table.insert(key, slot);
-                    model.insert(key, slot);
+                model.entry(key).or_insert_with(|| {
                     slot += 1;
-                }
+                    table.insert(key, slot);
+                    slot
+                });
             }
             while model.len() > 300 {
                 let oldest = *model.iter().min_by_key(|(_, slot)| **slot).unwrap().0;

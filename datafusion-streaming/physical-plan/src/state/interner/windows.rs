@@ -207,13 +207,13 @@ impl WindowKeys {
 
 /// Windows that were asked for lately: rows of few windows come together, but not those of one.
 #[derive(Debug)]
-struct RecentWindows([(i64, u32); RECENT]);
+struct RecentWindows(Box<[(i64, u32); RECENT]>);
 
 const RECENT: usize = 64;
 
 impl Default for RecentWindows {
     fn default() -> Self {
-        RecentWindows([(0, NONE); RECENT])
+        RecentWindows(Box::new([(0, NONE); RECENT]))
     }
 }
 

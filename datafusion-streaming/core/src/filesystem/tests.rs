@@ -463,10 +463,10 @@ mod bulk {
         let mut all = vec![("path", "in"), ("format", "parquet"), ("parquet.block.size", "1")];
         all.extend(options);
         let fixture = Fixture::new(&all);
-        for (job, parts) in [("a", &[0..2, 2..3][..]), ("b", &[3..4]), ("c", &[4..6, 6..7])] {
+        for (job, parts) in [("a", &[(0, 2), (2, 3)][..]), ("b", &[(3, 4)]), ("c", &[(4, 6), (6, 7)])] {
             let mut writer = fixture.writer(job);
-            for ids in parts {
-                writer.write(&batch(ids.clone())).await.unwrap();
+            for (first, end) in parts {
+                writer.write(&batch(*first..*end)).await.unwrap();
             }
             writer.finish().await.unwrap();
         }

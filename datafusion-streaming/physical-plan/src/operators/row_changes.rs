@@ -26,8 +26,8 @@ pub(super) struct RowChanges {
 struct Update {
     /// Its first change: the `-U`, if that is there, else the `+U`.
     first: usize,
+    /// The row before; that behind is the place of its `+U`.
     before: Place,
-    after: Place,
 }
 
 impl RowChanges {
@@ -43,29 +43,41 @@ impl RowChanges {
         self.ranks.push(rank as i64);
     }
 
-    /// An update of one row to another, which [`RowChanges::without_repetitions`] looks at; the `-U` is put
-    /// out if it is needed.
+    /// An update of one row to another; the `-U` is put out if it is needed.
     #[inline]
     pub(super) fn push_update(&mut self, before: Place, after: Place, update_before: bool) {
-        self.updates.push(Update { first: self.kinds.len(), before, after });
         if update_before {
             self.push(RowKind::UpdateBefore, before);
         }
         self.push(RowKind::UpdateAfter, after);
     }
 
-    /// Leaves out the updates of a row to one that is equal in the columns `compared`. They are all looked at
-    /// together, column by column.
+    /// The same, unless [`RowChanges::without_repetitions`] finds the rows equal.
+    #[inline]
+    pub(super) fn push_update_unless_equal(&mut self, before: Place, after: Place, update_before: bool) {
+        self.updates.push(Update { first: self.kinds.len(), before });
+        self.push_update(before, after, update_before);
+    }
+
+    /// Leaves out the updates, of those that may be, of a row to one that is equal in the columns `compared`.
+    /// They are all looked at together, column by column.
     pub(super) fn without_repetitions(mut self, store: &RowStore, compared: &[usize]) -> Self {
-        let pairs: Vec<_> = self.updates.iter().map(|update| (update.before, update.after)).collect();
+        if self.updates.is_empty() {
+            return self;
+        }
+        let changes = |update: &Update| match self.kinds[update.first] {
+            RowKind::UpdateBefore => update.first..update.first + 2,
+            _ => update.first..update.first + 1,
+        };
+        let after = |update: &Update| self.places[changes(update).end - 1];
+        let pairs: Vec<_> = self.updates.iter().map(|update| (update.before, after(update))).collect();
         let equal = store.equal_pairs(&pairs, compared);
         if !equal.contains(&true) {
             return self;
         }
         let mut kept = vec![true; self.kinds.len()];
         for (update, _) in self.updates.iter().zip(equal).filter(|(_, equal)| *equal) {
-            let changes = if self.kinds[update.first] == RowKind::UpdateBefore { 2 } else { 1 };
-            kept[update.first..update.first + changes].fill(false);
+            kept[changes(update)].fill(false);
         }
         let (mut places, mut kinds) = (kept.iter(), kept.iter());
         self.places.retain(|_| places.next() != Some(&false));

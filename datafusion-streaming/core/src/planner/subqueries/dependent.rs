@@ -20,6 +20,7 @@ use datafusion::logical_expr::{
     BinaryExpr, Distinct, Expr, ExprFunctionExt, FetchType, Join, LogicalPlan, LogicalPlanBuilder, Operator,
     Projection, SkipType, SubqueryAlias, lit, when,
 };
+use datafusion_streaming_udfs::aggregate::{AggregateKind, streaming_aggregate_of};
 
 /// The distinct values of the outer columns that a subquery refers to.
 struct Domain {
@@ -276,7 +277,8 @@ fn value_of(expr: Expr, aggregate: &LogicalPlan, calls: &[(Column, Column)]) -> 
     let is_count = |call: &Column| {
         let place = calls.iter().position(|(_, known)| known == call);
         let call = place.and_then(|place| aggregate.aggr_expr.get(place)).map(|call| call.clone().unalias());
-        matches!(call, Some(Expr::AggregateFunction(call)) if call.func.name() == "count")
+        let Some(Expr::AggregateFunction(call)) = call else { return false };
+        streaming_aggregate_of(&call.func).is_some_and(|function| function.kind() == AggregateKind::Count)
     };
     let value = expr.transform_up(|expr| {
         let Expr::Column(column) = &expr else { return Ok(Transformed::no(expr)) };

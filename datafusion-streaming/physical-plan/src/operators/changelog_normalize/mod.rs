@@ -1,22 +1,20 @@
 //! Changelogs by key as they should be: of upserts, or of sources that repeat changes.
 
-mod rows;
-
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray};
+use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 use datafusion_physical_expr::PhysicalExpr;
 
-use self::rows::KeyedRows;
 use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use crate::operators::row_changes::RowChanges;
 use crate::runtime::{
     Context, Distribution, ElementStream, Operator, Output, StreamNode, StreamTask, StreamTraits,
+    TableSnapshot,
 };
-use crate::state::StateTable;
+use crate::state::{Evictable, LastRows, StateTable, keyed_snapshot, split_extra};
 
 /// Flink's ChangelogNormalize: keeps the last row of each key, from which it makes the old half of
 /// updates and the content of deletions.
@@ -49,8 +47,8 @@ impl ChangelogNormalizeNode {
 
     /// The operator of the node.
     pub fn operator(&self) -> Result<impl Operator + use<>> {
-        let rows = KeyedRows::try_new(Arc::clone(&self.schema), self.keys.clone())?;
-        Ok(ChangelogNormalize { node: self.clone(), rows })
+        let rows = LastRows::try_new(Arc::clone(&self.schema), self.keys.clone())?;
+        Ok(ChangelogNormalize { node: self.clone(), rows: KeyedRows(rows) })
     }
 }
 
@@ -122,7 +120,7 @@ impl Operator for ChangelogNormalize {
         out: &mut Output,
     ) -> Result<()> {
         let batch = changes.batch();
-        let rows = &mut self.rows;
+        let rows = &mut self.rows.0;
         let slots = rows.intern(batch)?;
         let kept = match &self.node.filter {
             Some(filter) => Some(filter.evaluate(batch)?.into_array(changes.num_rows())?),
@@ -133,14 +131,14 @@ impl Operator for ChangelogNormalize {
         let mut emitted = RowChanges::default();
         rows.store.open(batch);
         for (row, slot) in slots.iter().enumerate() {
-            let last = rows.get(*slot).map(|last| rows.store.place(last));
+            let last = rows.place(*slot);
             let passes = kept.is_none_or(|mask| mask.is_valid(row) && mask.value(row));
             match (changes.kind(row), last) {
                 (RowKind::UpdateBefore, _) => {}
                 (RowKind::Insert | RowKind::UpdateAfter, last) if passes => {
                     let place = rows.store.place_in_batch(row);
                     match last {
-                        Some(last) => emitted.push_update(last, place, self.node.update_before),
+                        Some(last) => emitted.push_update_unless_equal(last, place, self.node.update_before),
                         None => emitted.push(RowKind::Insert, place),
                     }
                     rows.set(*slot, row);
@@ -163,6 +161,35 @@ impl Operator for ChangelogNormalize {
 
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {
         vec![&mut self.rows]
+    }
+}
+
+/// The table of the last rows.
+struct KeyedRows(LastRows);
+
+impl StateTable for KeyedRows {
+    fn name(&self) -> &str {
+        "rows"
+    }
+
+    fn memory_size(&self) -> usize {
+        self.0.memory_size()
+    }
+
+    fn snapshot(&self) -> Result<TableSnapshot> {
+        keyed_snapshot(self.name(), &self.0.keys, &self.0.rows(&self.0.live_slots())?, vec![])
+    }
+
+    fn restore(&mut self, saved: &RecordBatch) -> Result<()> {
+        let (batch, _) = split_extra(saved, self.0.store.schema(), 0)?;
+        let slots = self.0.intern(&batch)?;
+        self.0.store.open(&batch);
+        slots.into_iter().enumerate().for_each(|(row, slot)| self.0.set(slot, row));
+        self.0.forget([])
+    }
+
+    fn evictable(&self) -> Option<Evictable> {
+        Some(Evictable { keys: self.0.keys.clone(), ttl: 0 })
     }
 }
 

@@ -7,26 +7,20 @@ use super::DeduplicateNode;
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::operators::row_changes::RowChanges;
 use crate::runtime::{Context, Operator, Output, TableSnapshot};
-use crate::state::{
-    Evictable, Expiry, KeyInterner, RowId, RowStore, StateTable, keyed_snapshot, split_extra,
-};
+use crate::state::{Evictable, Expiry, LastRows, StateTable, keyed_snapshot, split_extra};
 use crate::time::millis_of;
-
-const NONE: RowId = RowId::MAX;
 
 pub(super) struct KeepLast {
     node: DeduplicateNode,
     /// The columns that tell two rows apart: processing times do not.
     compared: Vec<usize>,
-    rows: LastRows,
+    state: TimedRows,
 }
 
-/// The last row of each key: columns indexed by slot.
-struct LastRows {
+/// The last row of each key, and columns indexed by its slot.
+struct TimedRows {
     node: DeduplicateNode,
-    keys: KeyInterner,
-    store: RowStore,
-    rows: Vec<RowId>,
+    last: LastRows,
     /// The rowtime of each row.
     times: Vec<i64>,
     expiry: Expiry,
@@ -35,39 +29,28 @@ struct LastRows {
 impl KeepLast {
     pub(super) fn try_new(node: DeduplicateNode) -> Result<Self> {
         let compared = (0..node.schema.fields().len()).filter(|column| *column != node.time).collect();
-        let rows = LastRows {
-            keys: node.interner()?,
-            store: RowStore::new(node.schema.clone()),
-            rows: vec![],
+        let state = TimedRows {
+            last: LastRows::try_new(node.schema.clone(), node.keys.clone())?,
             times: vec![],
             expiry: Expiry::new(node.ttl),
             node: node.clone(),
         };
-        Ok(KeepLast { node, compared, rows })
+        Ok(KeepLast { node, compared, state })
     }
 }
 
-impl LastRows {
+impl TimedRows {
     fn intern(&mut self, batch: &RecordBatch) -> Result<Vec<u32>> {
-        let mut slots = vec![];
-        self.keys.intern(&self.node.key_columns(batch.columns()), batch.num_rows(), &mut slots)?;
-        let room = self.keys.slots();
-        self.rows.resize(room, NONE);
-        self.times.resize(room, i64::MIN);
-        self.expiry.grow(room);
+        let slots = self.last.intern(batch)?;
+        self.times.resize(self.last.slots(), i64::MIN);
+        self.expiry.grow(self.last.slots());
         Ok(slots)
     }
 
-    fn forget(&mut self, slot: u32) {
-        let row = std::mem::replace(&mut self.rows[slot as usize], NONE);
-        if row != NONE {
-            self.store.remove(row);
-        }
-        self.expiry.forget(slot);
-    }
-
-    fn live_slots(&self) -> Vec<u32> {
-        (0..self.rows.len() as u32).filter(|slot| self.rows[*slot as usize] != NONE).collect()
+    fn set(&mut self, slot: u32, row: usize, time: i64, written: i64) {
+        self.last.set(slot, row);
+        self.times[slot as usize] = time;
+        self.expiry.touch(slot, written);
     }
 }
 
@@ -80,91 +63,79 @@ impl Operator for KeepLast {
         out: &mut Output,
     ) -> Result<()> {
         let batch = changes.batch();
-        let state = &mut self.rows;
+        let state = &mut self.state;
         let slots = state.intern(batch)?;
         let is_rowtime = self.node.is_rowtime();
+        // by processing time a row that equals the last is kept in its stead, and nothing is told of it
+        let compares = !is_rowtime && !state.expiry.is_on();
+        let update_before = self.node.update_before;
         let times = millis_of(batch.column(self.node.time))?;
         let mut emitted = RowChanges::default();
-        state.store.open(batch);
+        state.last.store.open(batch);
         for (row, slot) in slots.into_iter().enumerate() {
             if state.expiry.is_expired(slot, cx.processing_time) {
-                state.forget(slot);
+                state.last.clear(slot);
             }
-            let last = state.rows[slot as usize];
-            if last == NONE {
-                emitted.push(RowKind::Insert, state.store.place_in_batch(row));
-            } else {
-                if is_rowtime && times[row] < state.times[slot as usize] {
-                    continue;
-                }
-                let places = (state.store.place(last), state.store.place_in_batch(row));
-                emitted.push_update(places.0, places.1, self.node.update_before);
-                state.store.remove(last);
+            let place = state.last.store.place_in_batch(row);
+            match state.last.place(slot) {
+                None => emitted.push(RowKind::Insert, place),
+                Some(_) if is_rowtime && times[row] < state.times[slot as usize] => continue,
+                Some(last) if compares => emitted.push_update_unless_equal(last, place, update_before),
+                Some(last) => emitted.push_update(last, place, update_before),
             }
-            state.rows[slot as usize] = state.store.add(row);
-            state.times[slot as usize] = times[row];
-            state.expiry.touch(slot, cx.processing_time);
+            state.set(slot, row, times[row], cx.processing_time);
         }
-        // by processing time a row that equals the last is kept in its stead, and nothing is told of it
-        if !is_rowtime && !state.expiry.is_on() {
-            emitted = emitted.without_repetitions(&state.store, &self.compared);
-        }
-        if let Some(changes) = emitted.finish(&state.store, &self.node.schema)? {
+        let emitted = emitted.without_repetitions(&state.last.store, &self.compared);
+        if let Some(changes) = emitted.finish(&state.last.store, &self.node.schema)? {
             out.data(changes);
         }
-        state.store.close()
+        state.last.forget([])
     }
 
     fn next_timer(&self) -> Option<i64> {
-        self.rows.expiry.next_sweep()
+        self.state.expiry.next_sweep()
     }
 
     fn on_timer(&mut self, cx: &mut Context<'_>, _out: &mut Output) -> Result<()> {
-        let expired = self.rows.expiry.sweep(cx.processing_time);
+        let TimedRows { last, expiry, .. } = &mut self.state;
+        let expired = expiry.sweep(cx.processing_time);
         for slot in &expired {
-            self.rows.forget(*slot);
+            last.clear(*slot);
+            expiry.forget(*slot);
         }
-        self.rows.keys.release(&expired);
-        self.rows.store.close()
+        last.forget(expired)
     }
 
     fn tables(&mut self) -> Vec<&mut dyn StateTable> {
-        vec![&mut self.rows]
+        vec![&mut self.state]
     }
 }
 
-impl StateTable for LastRows {
+impl StateTable for TimedRows {
     fn name(&self) -> &str {
         "last_rows"
     }
 
     fn memory_size(&self) -> usize {
-        self.keys.memory_size()
-            + self.store.memory_size()
-            + self.rows.capacity() * size_of::<RowId>()
-            + self.times.capacity() * size_of::<i64>()
-            + self.expiry.memory_size()
+        self.last.memory_size() + self.times.capacity() * size_of::<i64>() + self.expiry.memory_size()
     }
 
     fn snapshot(&self) -> Result<TableSnapshot> {
-        let live = self.live_slots();
-        let ids: Vec<RowId> = live.iter().map(|slot| self.rows[*slot as usize]).collect();
+        let live = self.last.live_slots();
         let times = live.iter().map(|slot| self.times[*slot as usize]).collect();
         let written = live.iter().map(|slot| self.expiry.written(*slot)).collect();
         let extra = vec![("$time", times), ("$written", written)];
-        keyed_snapshot(self.name(), &self.node.keys, &self.store.rows(&ids)?, extra)
+        keyed_snapshot(self.name(), &self.node.keys, &self.last.rows(&live)?, extra)
     }
 
     fn restore(&mut self, saved: &RecordBatch) -> Result<()> {
         let (batch, extra) = split_extra(saved, &self.node.schema, 2)?;
         let slots = self.intern(&batch)?;
-        self.store.open(&batch);
+        self.last.store.open(&batch);
         for (row, slot) in slots.into_iter().enumerate() {
-            self.rows[slot as usize] = self.store.add(row);
-            self.times[slot as usize] = extra[0][row];
-            self.expiry.touch(slot, extra[1][row]);
+            self.set(slot, row, extra[0][row], extra[1][row]);
         }
-        self.store.close()
+        self.last.forget([])
     }
 
     fn evictable(&self) -> Option<Evictable> {

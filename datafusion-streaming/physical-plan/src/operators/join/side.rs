@@ -11,13 +11,14 @@ use datafusion_common::{Result, internal_err};
 
 use super::side_rows::SideRows;
 use crate::operators::null_keys::null_keys;
+use crate::operators::padded::NO_ROW;
 use crate::runtime::TableSnapshot;
 use crate::state::key_group::key_groups;
 use crate::state::{Due, Evictable, KeyInterner, StateTable};
 use crate::time::millis_of;
 
 /// No row, or no key.
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = NO_ROW;
 
 /// The join keys of both inputs.
 pub(super) struct JoinKeys {
@@ -252,35 +253,26 @@ impl JoinSide {
         }
     }
 
-    /// Adds a row of the open batch that `matches` rows of the other side match; returns its id.
-    pub(super) fn add(&mut self, row: usize, slot: u32, matches: u32, now: i64) -> Result<u32> {
-        let known = match self.options.retraction {
-            Retraction::Never => None,
-            Retraction::ByKey | Retraction::ByContent => self.find(row, slot),
-        };
-        if let Some(id) = known
-            && self.options.retraction == Retraction::ByKey
-        {
-            self.remove(id);
-        } else if let Some(id) = known {
-            let expired = self.is_expired(id, now);
-            let count = &mut self.counts[id as usize];
-            *count = if expired { 1 } else { *count + 1 };
-            if self.options.matches {
-                self.matches[id as usize] = matches;
+    /// Adds a row of the open batch that `matches` rows of the other side match.
+    pub(super) fn add(&mut self, row: usize, slot: u32, matches: u32, now: i64) -> Result<()> {
+        match self.find(row, slot) {
+            Some(id) if self.options.retraction == Retraction::ByContent => {
+                let copies = if self.is_expired(id, now) { 1 } else { self.counts[id as usize] + 1 };
+                self.note(id, copies, matches, now);
+                return Ok(());
             }
-            if self.options.ttl > 0 {
-                self.written[id as usize] = now;
+            Some(replaced) => {
+                self.remove(replaced);
             }
-            return Ok(id);
+            None => {}
         }
         let id = self.insert(row, 1, matches, now)?;
         self.link(id, slot);
-        Ok(id)
+        Ok(())
     }
 
-    /// Adds rows of the open batch, none of which is ever taken back, with their keys' slots and the numbers
-    /// of rows of the other side that match them; returns their ids.
+    /// Adds rows of the open batch, none of which is there yet, with the numbers of rows of the other side that
+    /// match them; `slots` are those of the batch's rows. Returns their ids.
     pub(super) fn append(
         &mut self,
         rows: &[u32],
@@ -290,16 +282,18 @@ impl JoinSide {
     ) -> Result<Vec<u32>> {
         let ids = self.rows.add_all(rows)?;
         self.make_room();
-        for ((id, slot), matches) in ids.iter().zip(slots).zip(matches) {
-            if self.options.matches {
-                self.matches[*id as usize] = *matches;
-            }
-            if self.options.ttl > 0 {
-                self.written[*id as usize] = now;
-            }
-            self.link(*id, *slot);
+        for ((id, row), matches) in ids.iter().zip(rows).zip(matches) {
+            self.note(*id, 1, *matches, now);
+            self.link(*id, slots[*row as usize]);
         }
         Ok(ids)
+    }
+
+    fn insert(&mut self, row: usize, count: u32, matches: u32, now: i64) -> Result<u32> {
+        let id = self.rows.add(row)?;
+        self.make_room();
+        self.note(id, count, matches, now);
+        Ok(id)
     }
 
     /// Makes room for what is kept of each row besides its content.
@@ -320,9 +314,9 @@ impl JoinSide {
         }
     }
 
-    fn insert(&mut self, row: usize, count: u32, matches: u32, now: i64) -> Result<u32> {
-        let id = self.rows.add(row)?;
-        self.make_room();
+    /// Sets what is kept of a row besides its content.
+    #[inline]
+    fn note(&mut self, id: u32, count: u32, matches: u32, now: i64) {
         if self.options.retraction == Retraction::ByContent {
             self.counts[id as usize] = count;
         }
@@ -332,7 +326,6 @@ impl JoinSide {
         if self.options.ttl > 0 {
             self.written[id as usize] = now;
         }
-        Ok(id)
     }
 
     fn link(&mut self, id: u32, slot: u32) {
@@ -349,14 +342,20 @@ impl JoinSide {
         self.links[next as usize].previous = id;
     }
 
-    /// The row of a key that one of the open batch stands for.
+    /// The row of a key that one of the open batch stands for, if rows are taken back.
+    #[inline]
     fn find(&mut self, row: usize, slot: u32) -> Option<u32> {
-        let (head, links) = (self.heads[slot as usize], &self.links);
-        if self.options.retraction == Retraction::ByKey {
-            return Some(head).filter(|head| *head != NONE);
+        let head = self.heads[slot as usize];
+        match self.options.retraction {
+            Retraction::Never => None,
+            Retraction::ByKey => Some(head).filter(|head| *head != NONE),
+            Retraction::ByContent => {
+                let links = &self.links;
+                let next = |id: &u32| Some(links[*id as usize].next).filter(|next| *next != head);
+                let of_key = std::iter::successors(Some(head).filter(|head| *head != NONE), next);
+                self.rows.find(row, of_key)
+            }
         }
-        let next = |id: &u32| Some(links[*id as usize].next).filter(|next| *next != head);
-        self.rows.find(row, std::iter::successors(Some(head).filter(|head| *head != NONE), next))
     }
 
     /// Takes back the row of a key that one of the open batch stands for; returns whether it was there.

@@ -62,9 +62,6 @@ impl SliceAggregate {
             let slots = self.slots_of(end);
             if self.slicing.first_slice(end) == end {
                 fired.add(self.slices.with_rows(&slots), self.window(end));
-                if fired.slots.len() >= TOGETHER_ROWS {
-                    self.put_out(std::mem::take(&mut fired), out)?;
-                }
                 continue;
             }
             self.put_out(std::mem::take(&mut fired), out)?;
@@ -92,9 +89,6 @@ impl SliceAggregate {
         Ok(())
     }
 }
-
-/// So many groups are put out at once.
-const TOGETHER_ROWS: usize = 8192;
 
 /// Groups to put out: their slots and their windows.
 #[derive(Debug, Default)]

@@ -49,14 +49,6 @@ impl Times {
     }
 }
 
-/// Rows of a batch that may have partners yet.
-#[derive(Default)]
-struct Kept {
-    rows: Vec<u32>,
-    slots: Vec<u32>,
-    matches: Vec<u32>,
-}
-
 impl IntervalJoin {
     pub(super) fn new(node: IntervalJoinNode, keys: JoinKeys, sides: [JoinSide; 2]) -> Self {
         IntervalJoin { node, keys, sides, times: Default::default(), dropped: [0, 0] }
@@ -159,7 +151,8 @@ impl Operator for IntervalJoin {
             seeks[row] && (first..=last).contains(&other_times.of_row[id as usize])
         };
         let (mut first, mut unused) = (0, vec![]);
-        let mut kept = Kept::default();
+        // the rows that may have partners yet, and whether they have had one
+        let (mut kept, mut kept_matches) = (vec![], vec![]);
         while first < slots.len() {
             let matches = Matches::of(first, &batch, other, self.node.residual.as_ref(), accept)?;
             for (row, ids) in matches.iter() {
@@ -169,9 +162,8 @@ impl Operator for IntervalJoin {
                 }
                 let end = interval.partners(port, times[row]).1;
                 if slots[row] != NONE && !interval.is_empty() && cx.watermark.0 < end {
-                    kept.rows.push(row as u32);
-                    kept.slots.push(slots[row]);
-                    kept.matches.push(ids.len().min(1) as u32);
+                    kept.push(row as u32);
+                    kept_matches.push(ids.len().min(1) as u32);
                 } else {
                     unused.push(slots[row]);
                     if ids.is_empty() && self.node.padded[port] {
@@ -182,9 +174,11 @@ impl Operator for IntervalJoin {
             first = matches.end();
         }
         emission.flush(other)?;
-        let ids = this.append(&kept.rows, &kept.slots, &kept.matches, cx.processing_time)?;
-        let time = |row: u32| (times[row as usize], interval.partners(port, times[row as usize]).1);
-        let rows = ids.iter().zip(&kept.rows).map(|(id, row)| (*id, time(*row).0, time(*row).1));
+        let ids = this.append(&kept, &slots, &kept_matches, cx.processing_time)?;
+        let rows = ids.iter().zip(&kept).map(|(id, row)| {
+            let time = times[*row as usize];
+            (*id, time, interval.partners(port, time).1)
+        });
         own_times.add(rows, this.rows.ids());
         this.rows.close()?;
 

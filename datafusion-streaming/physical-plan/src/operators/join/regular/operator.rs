@@ -147,8 +147,7 @@ fn store(incoming: &Incoming<'_>, matches: u32, this: &mut JoinSide) -> Result<(
         this.retract(incoming.row as usize, incoming.slot, incoming.now);
         return Ok(());
     }
-    this.add(incoming.row as usize, incoming.slot, matches, incoming.now)?;
-    Ok(())
+    this.add(incoming.row as usize, incoming.slot, matches, incoming.now)
 }
 
 /// How many rows match, equal ones counted.
